@@ -66,7 +66,8 @@ class Runner {
     const std::int64_t begin = options_.segment_ns || spans ? now() : 0;
     launch_.micro = static_cast<std::uint64_t>(micro);
     const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
-    watch_ = options_.watch && options_.watch->sees(executable_, number) ? options_.watch : nullptr;
+    const BlockLaunches* const blocks = program_.block_launches ? &*program_.block_launches : nullptr;
+    watch_ = options_.watch && options_.watch->sees(executable_, number, blocks) ? options_.watch : nullptr;
     if (watch_ || options_.spans || !program_.sequences.available())
       BALEEN_TRY(run_instructions(instructions, micro, turns));
     else
@@ -94,7 +95,7 @@ class Runner {
         BALEEN_TRY(execute_timed(instruction));
       else
         BALEEN_TRY(execute(instruction));
-      if (watch_) watch_->after(instruction);
+      if (watch_) BALEEN_TRY(watch_->after(instruction));
     }
     return {};
   }
@@ -130,7 +131,10 @@ class Runner {
     if (i.kind == Instruction::Kind::settle) return wait(program_.transfers[i.call]);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
-    return program_.device->check(table_.launch(device_, executable_.kernels[i.kernel].get(), &launch_));
+    void* const kernel = executable_.kernels[i.kernel].get();
+    if (const baleen_block_watch_t* blocks = watch_ ? watch_->blocks(i) : nullptr)
+      return program_.block_launches->launch(kernel, launch_, *blocks);
+    return program_.device->check(table_.launch(device_, kernel, &launch_));
   }
 
   /// The call begins when the stream has come to this point.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "baleen/blockwise.h"
 #include "compiler/codegen/compile.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/execute/device.hpp"
@@ -15,15 +16,19 @@
 namespace baleen {
 
 struct ProgramImpl;
+class BlockLaunches;
 
 /// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.
 /// Sees the instructions of some segments, on a device that does each at once. [the thread that runs]
 class InstructionWatch {
  public:
   virtual ~InstructionWatch() = default;
-  virtual bool sees(const Executable& executable, std::size_t segment) = 0;
+  /// `launches`: null where the device tells of no blocks.
+  virtual bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) = 0;
   virtual Status before(const Instruction& instruction) = 0;  ///< a failure ends the run
-  virtual void after(const Instruction& instruction) = 0;
+  virtual Status after(const Instruction& instruction) = 0;   ///< likewise
+  /// Told of a launch's blocks, whose kernel tells of them; null: nobody.
+  virtual const baleen_block_watch_t* blocks(const Instruction&) { return nullptr; }
   virtual void wrote(const PersistentBuffer&) {}  ///< the host has, between runs
 };
 

@@ -1,8 +1,10 @@
 /// \file A program that is ready to run: an executable, and what binding and connecting it add.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "core/execute/block_launches.hpp"
 #include "core/execute/program.hpp"
 #include "core/execute/sequences.hpp"
 
@@ -43,7 +45,8 @@ struct ProgramTransfer {
 };
 
 struct ProgramImpl {
-  ProgramImpl(Executable made, Device& on) : executable(std::move(made)), device(&on), sequences(on) {
+  ProgramImpl(Executable made, Device& on)
+      : executable(std::move(made)), device(&on), sequences(on), block_launches(BlockLaunches::of(on)) {
     for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
     for (const ExecutableTransfer& transfer : executable.transfers) transfers.emplace_back(transfer);
     issued.size = sizeof(baleen_event_t);
@@ -53,6 +56,7 @@ struct ProgramImpl {
   const Executable executable;
   Device* device;
   Sequences sequences;
+  const std::optional<BlockLaunches> block_launches;
   std::vector<void*> addresses;  ///< as the executable's `sources`, once bound
   std::vector<ProgramCall> calls;
   std::vector<ProgramTransfer> transfers;

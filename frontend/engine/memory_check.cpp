@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+
+#include "baleen/dtype.hpp"
 
 namespace baleen::app {
 namespace {
@@ -16,11 +19,9 @@ constexpr const char* kUpdate = "update";
 constexpr const char* kRemedy =
     ". Memory has lost a bit, or something writes where it should not; go on from the last checkpoint, without that "
     "machine";
-constexpr std::uint64_t kBlock = 64 << 10;  ///< bytes; how exactly damage is placed
-
-std::uint64_t digest_of(const std::byte* memory, std::uint64_t bytes, std::uint64_t from) {
-  return XXH3_64bits(memory + from, std::min(kBlock, bytes - from));
-}
+/// Elements; how exactly damage is placed. Kernels that tell of their blocks have the same (baleen_blockwise_t), or
+/// tell in vain.
+constexpr std::uint64_t kBlock = 16 << 10;
 
 /// An address that an instruction uses: its number in the program's table.
 struct Use {
@@ -50,6 +51,11 @@ std::vector<Use> uses_of(const Executable& executable, const Instruction& instru
 
 }  // namespace
 
+std::uint64_t MemoryCheck::Guarded::block() const { return kBlock * element; }
+std::uint64_t MemoryCheck::Guarded::digest(std::uint64_t from) const {
+  return XXH3_64bits(memory + from, std::min(block(), buffer->bytes - from));
+}
+
 void MemoryCheck::attach(const Session& session) {
   session_ = &session;
   not_seed_ = ~session.seed();
@@ -59,7 +65,7 @@ void MemoryCheck::attach(const Session& session) {
   segments_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
     const std::byte* const memory = buffer.bytes > 0 ? session.own_memory(buffer) : nullptr;
-    if (memory) guarded_.push_back({&buffer, memory, {}, false});
+    if (memory) guarded_.push_back({&buffer, memory, dtype_size(buffer.spec.type.dtype), {}, false});
   }
   std::ranges::sort(guarded_, {}, [](const Guarded& one) { return one.buffer->offset; });
   for (Guarded& one : guarded_) digest(one);
@@ -84,11 +90,13 @@ void MemoryCheck::each_touch(const Executable& executable, const Segment& segmen
     }
 }
 
-MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& segment) const {
+MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const Segment& segment,
+                                             const BlockLaunches* launches) const {
   Touches touches;
   touches.compared.resize(segment.instructions.size());
   touches.changing.resize(segment.instructions.size());
   touches.written.resize(segment.instructions.size());
+  touches.blocks.resize(segment.instructions.size());
   touches.is_update = segment.name == kUpdate && !segment.instructions.empty();
   if (touches.is_update)
     add_update(executable, segment, touches);
@@ -98,7 +106,38 @@ MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const
     return std::ranges::any_of(lists, [](const auto& list) { return !list.empty(); });
   };
   touches.any = any(touches.compared) || any(touches.written);
+  if (launches) move_to_blocks(executable, segment, *launches, touches);
   return touches;
+}
+
+void MemoryCheck::move_to_blocks(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
+                                 Touches& touches) const {
+  for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
+    if (segment.instructions[i].kind != Instruction::Kind::launch) continue;
+    std::set<std::size_t> numbers = touches.compared[i];
+    numbers.insert(touches.written[i].begin(), touches.written[i].end());
+    for (const std::size_t number : numbers) {
+      if (!is_whole_in_blocks(executable, segment.instructions[i], launches, number)) continue;
+      const bool compared = touches.compared[i].erase(number) > 0, changed = touches.changing[i].erase(number) > 0;
+      touches.blocks[i].push_back({number, compared, changed, touches.written[i].erase(number) > 0});
+    }
+  }
+}
+
+bool MemoryCheck::is_whole_in_blocks(const Executable& executable, const Instruction& instruction,
+                                     const BlockLaunches& launches, std::size_t number) const {
+  const Guarded& guarded = guarded_[number];
+  bool any = false;
+  for (std::uint32_t tensor = 0; tensor + 1 < instruction.address_count; ++tensor) {
+    const AddressSource& source = executable.sources[instruction.first_address + tensor];
+    if (source.arena != AddressSource::Arena::persistent || holder_of(source.offset) != &guarded) continue;
+    const auto blocks = launches.of(executable.kernels[instruction.kernel].get(), tensor);
+    if (!blocks || blocks->each != kBlock || source.offset != guarded.buffer->offset ||
+        blocks->elements * guarded.element != guarded.buffer->bytes)
+      return false;
+    any = true;
+  }
+  return any;
 }
 
 void MemoryCheck::add_pass(const Executable& executable, const Segment& pass, Touches& touches) const {
@@ -135,14 +174,14 @@ void MemoryCheck::add_update(const Executable& executable, const Segment& update
   }
 }
 
-bool MemoryCheck::sees(const Executable& executable, std::size_t number) {
+bool MemoryCheck::sees(const Executable& executable, std::size_t number, const BlockLaunches* launches) {
   if (guarded_.empty()) return false;
   const Segment& segment = executable.segments[number];
   const auto steps = static_cast<std::uint64_t>(session_->steps_done());
   steps_are_right_ = steps_are_right_ && (steps == ~not_steps_ || steps == ~not_steps_ + 1);
   not_steps_ = ~steps;
   auto found = segments_.find(&segment);
-  if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment)).first;
+  if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment, launches)).first;
   if (!found->second.any) return false;
   touches_ = &found->second;
   instructions_ = segment.instructions.data();
@@ -158,9 +197,47 @@ Status MemoryCheck::before(const Instruction& instruction) {
   return {};
 }
 
-void MemoryCheck::after(const Instruction& instruction) {
-  for (const std::size_t number : touches_->written[static_cast<std::size_t>(&instruction - instructions_)])
-    digest(guarded_[number]);
+const baleen_block_watch_t* MemoryCheck::blocks(const Instruction& instruction) {
+  const auto& touched = touches_->blocks[static_cast<std::size_t>(&instruction - instructions_)];
+  if (touched.empty()) return nullptr;
+  active_.clear();
+  for (const BlockTouch& touch : touched) {
+    Guarded& guarded = guarded_[touch.number];
+    active_.push_back({&guarded, touch.is_compared && guarded.is_known, touch.is_written});
+  }
+  block_watch_ = {
+      sizeof block_watch_, this,
+      [](void* self, std::uint64_t first, std::uint64_t) -> std::uint32_t {
+        return static_cast<MemoryCheck*>(self)->before_block(first) ? 0 : 1;
+      },
+      [](void* self, std::uint64_t first, std::uint64_t) { static_cast<MemoryCheck*>(self)->after_block(first); }};
+  return &block_watch_;
+}
+
+bool MemoryCheck::before_block(std::uint64_t first) {
+  for (const ActiveBlocks& one : active_) {
+    if (!one.is_compared) continue;
+    const std::uint64_t from = first * one.guarded->element;
+    if (one.guarded->digest(from) == one.guarded->digests[first / kBlock]) continue;
+    const std::lock_guard lock(mutex_);
+    if (!damage_) damage_ = damage(*one.guarded, from);
+    return false;
+  }
+  return true;
+}
+
+void MemoryCheck::after_block(std::uint64_t first) {
+  for (const ActiveBlocks& one : active_)
+    if (one.is_written) one.guarded->digests[first / kBlock] = one.guarded->digest(first * one.guarded->element);
+}
+
+Status MemoryCheck::after(const Instruction& instruction) {
+  const auto i = static_cast<std::size_t>(&instruction - instructions_);
+  if (damage_) return *std::exchange(damage_, std::nullopt);
+  for (const BlockTouch& touch : touches_->blocks[i])
+    if (touch.is_changed || touch.is_written) guarded_[touch.number].is_known = touch.is_written;
+  for (const std::size_t number : touches_->written[i]) digest(guarded_[number]);
+  return {};
 }
 
 void MemoryCheck::wrote(const PersistentBuffer& buffer) {
@@ -170,8 +247,8 @@ void MemoryCheck::wrote(const PersistentBuffer& buffer) {
 
 void MemoryCheck::digest(Guarded& guarded) {
   guarded.digests.clear();
-  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += kBlock)
-    guarded.digests.push_back(digest_of(guarded.memory, guarded.buffer->bytes, from));
+  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block())
+    guarded.digests.push_back(guarded.digest(from));
   guarded.is_known = true;
 }
 
@@ -185,17 +262,19 @@ Status MemoryCheck::compare_random_state() const {
 }
 
 Status MemoryCheck::compare(const Guarded& guarded) const {
-  const std::uint64_t bytes = guarded.buffer->bytes;
   std::size_t block = 0;
-  for (std::uint64_t from = 0; from < bytes; from += kBlock, ++block) {
-    if (digest_of(guarded.memory, bytes, from) == guarded.digests[block]) continue;
-    return Error{BALEEN_DAMAGED,
-                 "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found in step " +
-                     std::to_string(session_->steps_done() + 1) + " in bytes " + std::to_string(from) + " to " +
-                     std::to_string(std::min(from + kBlock, bytes) - 1) + " of this rank's piece" + kRemedy,
-                 {}};
-  }
+  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block(), ++block)
+    if (guarded.digest(from) != guarded.digests[block]) return damage(guarded, from);
   return {};
+}
+
+Error MemoryCheck::damage(const Guarded& guarded, std::uint64_t from) const {
+  return Error{BALEEN_DAMAGED,
+               "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found in step " +
+                   std::to_string(session_->steps_done() + 1) + " in bytes " + std::to_string(from) + " to " +
+                   std::to_string(std::min(from + guarded.block(), guarded.buffer->bytes) - 1) +
+                   " of this rank's piece" + kRemedy,
+               {}};
 }
 
 }  // namespace baleen::app

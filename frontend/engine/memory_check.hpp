@@ -2,9 +2,12 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "core/execute/block_launches.hpp"
 #include "core/execute/program.hpp"
 #include "core/runtime/session.hpp"
 
@@ -15,42 +18,60 @@ namespace baleen::app {
 /// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), each
 /// time; parameters they only read, so the next update finds what these have lost. What is lost between a comparison
 /// and the end of the same instruction is taken for right. Only of memory that the host sees; others have codes that
-/// correct errors. Costs two passes over it a step (docs/measurements/training.md). Each update also compares the seed
-/// and the number of steps, from which random numbers come. [one thread]
+/// correct errors. Kernels that tell of their blocks have each compared, and its digest made, while it is in the cache
+/// (docs/measurements/training.md); all else costs two passes over it a step. Each update also compares the seed and
+/// the number of steps, from which random numbers come. [one thread, but for blocks]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
   void attach(const Session& session);
 
-  bool sees(const Executable& executable, std::size_t segment) override;
+  bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) override;
   /// DAMAGED with the tensor and the first bytes that are others.
   Status before(const Instruction& instruction) override;
-  void after(const Instruction& instruction) override;
+  Status after(const Instruction& instruction) override;
+  const baleen_block_watch_t* blocks(const Instruction& instruction) override;
   void wrote(const PersistentBuffer& buffer) override;
 
  private:
   struct Guarded {
     const PersistentBuffer* buffer;
     const std::byte* memory;
+    std::uint64_t element;               ///< bytes of it
     std::vector<std::uint64_t> digests;  ///< of each block
     bool is_known = false;               ///< nothing has touched it since
     bool is_parameter() const { return buffer->spec.role == Role::parameter; }
+    std::uint64_t digest(std::uint64_t from) const;  ///< of the block that begins at this byte
+    std::uint64_t block() const;                     ///< bytes
+  };
+  /// What a launch does block by block.
+  struct BlockTouch {
+    std::size_t number;  ///< in guarded_
+    bool is_compared, is_changed, is_written;
   };
   /// By instruction of a segment, as numbers in guarded_: what is compared before it, what it begins to write, and what
   /// it ends to write, which gets its digest behind it.
   struct Touches {
     std::vector<std::set<std::size_t>> compared, changing, written;
+    std::vector<std::vector<BlockTouch>> blocks;  ///< in place of the others
     bool is_update = false, any = false;
   };
 
   /// Calls visit(number in guarded_, number of the instruction, its use of that memory) for each address there.
   template <class Visit>
   void each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const;
-  Touches touches_of(const Executable& executable, const Segment& segment) const;
+  Touches touches_of(const Executable& executable, const Segment& segment, const BlockLaunches* launches) const;
+  void move_to_blocks(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
+                      Touches& touches) const;
+  bool is_whole_in_blocks(const Executable& executable, const Instruction& instruction, const BlockLaunches& launches,
+                          std::size_t number) const;
   void add_pass(const Executable& executable, const Segment& pass, Touches& touches) const;
   void add_update(const Executable& executable, const Segment& update, Touches& touches) const;
   const Guarded* holder_of(std::uint64_t offset) const;
   Status compare(const Guarded& guarded) const;
+  Error damage(const Guarded& guarded, std::uint64_t from) const;
+  bool before_block(std::uint64_t first);
+  void after_block(std::uint64_t first);
   Status compare_random_state() const;
   static void digest(Guarded& guarded);
 
@@ -61,6 +82,15 @@ class MemoryCheck : public InstructionWatch {
   std::map<const Segment*, Touches> segments_;  ///< that were seen
   const Touches* touches_ = nullptr;            ///< of the segment that runs
   const Instruction* instructions_ = nullptr;   ///< of that segment
+
+  struct ActiveBlocks {
+    Guarded* guarded;
+    bool is_compared, is_written;
+  };
+  std::vector<ActiveBlocks> active_;  ///< of the launch that tells of blocks
+  baleen_block_watch_t block_watch_{};
+  std::mutex mutex_;  ///< of the next one
+  std::optional<Error> damage_;
 };
 
 }  // namespace baleen::app

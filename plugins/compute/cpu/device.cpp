@@ -130,6 +130,19 @@ const void* Device::query(std::string_view name) const {
                                            return {};
                                          });
                                        }};
+  static constexpr baleen_blockwise_t kBlockwise{
+      sizeof(baleen_blockwise_t),
+      [](void*, void* kernel, std::uint32_t tensor, std::uint64_t* elements) {
+        const Kernel::Blocks blocks = static_cast<const Kernel*>(kernel)->blocks(tensor);
+        *elements = static_cast<std::uint64_t>(blocks.elements);
+        return static_cast<std::uint64_t>(blocks.each);
+      },
+      [](void* device, void* kernel, const baleen_launch_t* launch, const baleen_block_watch_t* watch) {
+        return guard(static_cast<const Device*>(device)->host_,
+                     [&] { return static_cast<Kernel*>(kernel)->run(*launch, *watch); });
+      }};
+  // Only loops of machine code go over their tensors in blocks.
+  if (name == BALEEN_BLOCKWISE && !described_ && context_.routines.loops != LoopIsa::kNone) return &kBlockwise;
   return name == BALEEN_DEVICE_PEAK && !described_ ? &kPeak : query_plugin(name);
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "baleen/blockwise.h"
 #include "baleen/region.hpp"
 #include "isa/routines.hpp"
 #include "threads.hpp"
@@ -38,6 +39,15 @@ class Kernel {
 
   /// Computes. Allocates nothing unless it fails.
   virtual Status run(const baleen_launch_t& launch) = 0;
+  /// The same with a watch (baleen_blockwise_t), where there are blocks.
+  virtual Status run(const baleen_launch_t&, const baleen_block_watch_t&) {
+    return unsupported("this kernel has no blocks");
+  }
+  /// Elements of a block of the region's tensor, and of all of it; 0: it has none.
+  struct Blocks {
+    std::int64_t each = 0, elements = 0;
+  };
+  virtual Blocks blocks(std::uint32_t) const { return {}; }
 
   std::uint64_t scratch_bytes = 0;
   std::vector<baleen_alias_t> aliases;

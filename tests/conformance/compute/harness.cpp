@@ -190,7 +190,8 @@ class Run {
     if (options_.aliases != RunOptions::Aliases::none) apply_aliases(kernel, addresses);
     baleen_launch_t launch{sizeof launch, device_.stream(), addresses.data(), base + scratch,
                            options_.seed, options_.step,    options_.micro};
-    auto status = table.launch(device_.get(), kernel.kernel, &launch);
+    auto status =
+        options_.watch ? launch_in_blocks(kernel, launch) : table.launch(device_.get(), kernel.kernel, &launch);
     if (const auto later = table.synchronize(device_.get(), device_.stream()); status == BALEEN_OK) status = later;
     if (status == BALEEN_OK) {
       EXPECT_EQ(table.copy(device_.get(), device_.stream(), image.data(), base, total), BALEEN_OK);
@@ -199,6 +200,21 @@ class Run {
     }
     table.arena_destroy(device_.get(), BALEEN_ARENA_PRIVATE, memory, total);
     return status;
+  }
+
+  baleen_status_t launch_in_blocks(const baleen_kernel_t& kernel, const baleen_launch_t& launch) {
+    const baleen_compute_t& table = device_.table();
+    const auto* blockwise =
+        static_cast<const baleen_blockwise_t*>(table.query(device_.get(), abi(std::string_view(BALEEN_BLOCKWISE))));
+    bool any = false;
+    for (std::uint32_t tensor = 0; tensor < placed_.size(); ++tensor) {
+      RunOptions::Blocks blocks;
+      blocks.each = blockwise->block(device_.get(), kernel.kernel, tensor, &blocks.elements);
+      options_.blocks->push_back(blocks);
+      any |= blocks.each > 0;
+    }
+    return any ? blockwise->launch(device_.get(), kernel.kernel, &launch, options_.watch)
+               : table.launch(device_.get(), kernel.kernel, &launch);
   }
 
   void read(char* base, std::uint64_t scratch, std::uint64_t scratch_bytes) {

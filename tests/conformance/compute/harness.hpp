@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "baleen/blockwise.h"
 #include "baleen/op_kind.h"
 #include "conformance/compute/tensor.hpp"
 
@@ -50,6 +51,11 @@ struct RunOptions {
   const baleen_op_kind_t* kind = nullptr;       ///< of the op, where a plugin brings it
   const OpSpec* beside = nullptr;               ///< another op of the region: of one input it makes the last output
   std::size_t beside_input = 0;
+  const baleen_block_watch_t* watch = nullptr;  ///< told of blocks, where the kernel tells of them
+  struct Blocks {
+    std::uint64_t each = 0, elements = 0;
+  };
+  std::vector<Blocks>* blocks = nullptr;  ///< with a watch: gets those of each tensor, inputs first
 };
 
 /// An opened plugin; `fail` texts are kept per thread of the host's calls.

@@ -34,7 +34,22 @@ class FusedPointwiseKernel : public Kernel {
     scratch_bytes = uniform_bytes_ + thread_bytes_ * static_cast<std::uint64_t>(context.threads.count());
   }
 
-  Status run(const baleen_launch_t& launch) override {
+  Status run(const baleen_launch_t& launch) override { return run_tasks(launch, nullptr); }
+  Status run(const baleen_launch_t& launch, const baleen_block_watch_t& watch) override {
+    return run_tasks(launch, &watch);
+  }
+
+  /// Tasks are blocks of what lies as the walk goes, where all operands are one row of it.
+  Blocks blocks(std::uint32_t tensor) const override {
+    if (walk_.size() == 0 || walk_.size() != walk_.inner()) return {};
+    const bool is_stream = std::ranges::any_of(streams_, [&](const Stream& s) { return s.tensor == tensor; });
+    const bool is_whole =
+        std::ranges::none_of(streams_, [&](const Stream& s) { return s.tensor == tensor && s.is_uniform; });
+    return is_stream && is_whole ? Blocks{kTask, walk_.size()} : Blocks{};
+  }
+
+ private:
+  Status run_tasks(const baleen_launch_t& launch, const baleen_block_watch_t* watch) {
     if (walk_.size() == 0) return {};
     T* uniforms = static_cast<T*>(launch.scratch);
     fetch(launch, uniforms);
@@ -44,13 +59,15 @@ class FusedPointwiseKernel : public Kernel {
           static_cast<char*>(launch.scratch) + uniform_bytes_ + static_cast<std::uint64_t>(thread) * thread_bytes_;
       const std::int64_t first = task / segments_ * rows_each_, begin = task % segments_ * kTask;
       const std::int64_t count = std::min(kTask, walk_.inner() - begin);
+      const auto from = static_cast<std::uint64_t>(begin), elements = static_cast<std::uint64_t>(count);
+      if (watch && watch->before(watch->self, from, elements) != 0) return;
       for (std::int64_t row = first; row < std::min(rows, first + rows_each_); ++row)
         stretch(launch, uniforms, memory, row * walk_.inner() + begin, count);
+      if (watch) watch->after(watch->self, from, elements);
     });
     return {};
   }
 
- private:
   static constexpr std::int64_t kTask = 16384;
 
   struct Stream {

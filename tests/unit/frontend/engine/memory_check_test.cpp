@@ -102,20 +102,58 @@ class TurnsBits : public InstructionWatch {
     left_ = instructions;
   }
   bool has_turned() const { return !memory_; }
+  bool device_tells() const { return device_tells_; }
+  int told() const { return told_; }  ///< launches that told of their blocks
 
-  bool sees(const Executable& executable, std::size_t segment) override { return other_.sees(executable, segment); }
+  bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) override {
+    device_tells_ = launches != nullptr;
+    return other_.sees(executable, segment, launches);
+  }
   Status before(const Instruction& instruction) override {
     if (memory_ && left_-- == 0) *std::exchange(memory_, nullptr) ^= std::byte{1};
     return other_.before(instruction);
   }
-  void after(const Instruction& instruction) override { other_.after(instruction); }
+  Status after(const Instruction& instruction) override { return other_.after(instruction); }
+  const baleen_block_watch_t* blocks(const Instruction& instruction) override {
+    const baleen_block_watch_t* const watch = other_.blocks(instruction);
+    if (watch) ++told_;
+    return watch;
+  }
   void wrote(const PersistentBuffer& buffer) override { other_.wrote(buffer); }
 
  private:
   InstructionWatch& other_;
   std::byte* memory_ = nullptr;
-  int left_ = 0;
+  int left_ = 0, told_ = 0;
+  bool device_tells_ = false;
 };
+
+/// Large tensors are compared block by block within the launches that update them: a bit in any block, of what is read
+/// and of what is written, and nothing of the launch's other blocks is taken for wrong afterwards.
+TEST_F(MemoryCheckTest, FindsBitsInBlocksOfLaunches) {
+  TurnsBits watch(check_);
+  test::JobOptions wide;
+  wide.width = 20000;
+  train(wide, &watch);
+  EXPECT_EQ(watch.device_tells(), watch.told() > 0);
+  std::mt19937_64 random(test::seed());
+  std::set<std::string> categories;
+  for (const PersistentBuffer* one : guarded()) {
+    if (one->bytes < 200'000) continue;
+    for (int i = 0; i < 3; ++i) {
+      const std::uint64_t bit = random() % (8 * one->bytes);
+      turn(*one, bit);
+      const auto facts = session().step();
+      ASSERT_FALSE(facts) << "bit " << bit << " of " << one->spec.name;
+      EXPECT_EQ(facts.error().message.find("`" + one->spec.name + "` is no longer what the last update wrote"), 0u)
+          << facts.error().message;
+      turn(*one, bit);
+      step();
+    }
+    categories.insert(one->spec.category);
+  }
+  EXPECT_EQ(categories, (std::set<std::string>{"optimizer", "parameters"}));
+}
 
 /// Within a step too there is no time at which a lost bit would be taken for right.
 TEST_F(MemoryCheckTest, FindsBitsThatAreLostBetweenAnyTwoInstructions) {
