@@ -10,8 +10,8 @@ BALEEN_BEGIN
 typedef struct baleen_block_watch_t {
     uint64_t size;
     void* self;
-    /* Elements [first, first + count) are about to be read or written; 0: they may be. Else the block stays as it is, and
-     * so may all that have not begun. */
+    /* Elements [first, first + count) are about to be read or written; 0: they may be. Else the block stays as it is,
+     * and so may all that have not begun. */
     uint32_t (*before)(void* self, uint64_t first, uint64_t count);
     /* They will not be written any more by this launch. */
     void (*after)(void* self, uint64_t first, uint64_t count);
@@ -22,9 +22,9 @@ BALEEN_ASSERT_TABLE(baleen_block_watch_t, after, 32);
 #define BALEEN_BLOCKWISE "baleen.compute.blockwise/1"
 typedef struct baleen_blockwise_t {
     uint64_t size;
-    /* Elements of a block, and of the whole tensor, where the kernel works on number `tensor` of its region block by block:
-     * its elements lie one behind the other, and each is touched between `before` and `after` of its block alone. The same
-     * for all tensors of a kernel of which it is true; 0: it is not true of this one. */
+    /* Elements of a block, and of the whole tensor, where the kernel works on number `tensor` of its region block by
+     * block: its elements lie one behind the other, and each is touched between `before` and `after` of its block
+     * alone. The same for all tensors of a kernel of which it is true; 0: it is not true of this one. */
     uint64_t (*block)(void* device, void* kernel, uint32_t tensor, uint64_t* elements);
     /* As the table's, with a watch, for kernels of which it is true of some tensor. */
     baleen_status_t (*launch)(void* device, void* kernel, const baleen_launch_t* launch,
