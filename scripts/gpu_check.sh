@@ -12,7 +12,8 @@ Without PACK: from the unpacked folder in which this script lies. --plugin cpu t
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest of it.
 --parts: some of first (a short training, so that a broken device shows at once), throughput (GPT-2 124M), profile,
 kernels, conformance, cross-check, parity, memory (offload, checkpoints and recompute change no bit), throughput-1558,
-throughput-offload, throughput-fp32, sanitizers; in this order, which is that of what is wanted most. Default: all.
+throughput-offload, long (900 steps of GPT-2 124M: as fast at the end), throughput-fp32,
+sanitizers; in this order, which is that of what is wanted most. Default: all.
 --quick: the suites in fp32 alone, 4 losses instead of 20, small benchmarks: a first look, or for an emulated device.
 --peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit;
 --batch-1558: of a step of GPT-2 1558M where Baleen runs alone (default: 32 from 120 GiB of device memory on, 16 from 75,
@@ -25,7 +26,7 @@ TEXT
 }
 
 all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,memory,throughput-1558,throughput-offload
-all_parts+=,throughput-fp32,sanitizers
+all_parts+=,long,throughput-fp32,sanitizers
 pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batch=64 batch_1558='' quick='' parts=$all_parts
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -385,28 +386,54 @@ memory() {
   same host-2-ranks inside-2-ranks
 }
 
-# step_of NAME MANIFEST WORDS...: milliseconds of GPT-2 124M's steps (the median, the first ones left out), and the GiB that
-# were held on the device.
+text() {
+  [ -s "$cache/text" ] ||
+    (cd "$folder/tests/bench" && python3 -c 'import sys, pathlib, throughput; throughput.write_text(pathlib.Path(sys.argv[1]))' "$cache/text")
+}
+
+# step_of NAME MANIFEST STEPS SECONDS WORDS...: milliseconds of GPT-2 124M's steps (the median, the first ones left out), and the GiB
+# that were held on the device.
 step_of() {
-  local log=$logs/step.$1
+  local log=$logs/step.$1 steps=$3 seconds=$4
   printf '%s\n[compute]\nplugin = "%s"\ndeterministic = false\n' "$2" "$plugin" >"$log.toml"
-  shift 2
+  shift 4
   rm -f "$log.jsonl"
-  (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit 120)" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps 20 \
+  (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit "$seconds")" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps "$steps" \
     --manifest "$log.toml" --log-json "$log.jsonl" -- --data "$cache/text" --layers 12 --dim 768 --heads 12 --vocab 50257 \
     --context 1024 --dtype fp32 "$@") >"$log.log" 2>&1 || return 1
   sed -n '/"kind":"step"/s/.*"memory_peak_bytes":\([0-9]*\).*"step_ms":\([0-9.e+]*\).*/\2 \1/p' "$log.jsonl" | tail -n +8 | sort -g |
     awk '{ all[NR] = $1; held = $2 } END { if (!NR) exit 1; printf "%.1f %.1f\n", all[int((NR + 1) / 2)], held / 2^30 }'
 }
 
+# long: 900 steps, some two minutes. The first and the last loss, and the medians of fifty steps, the first ten left out, then and in
+# the end.
+long() {
+  local log=$logs/step.long sixteen=$'[[plan]]\nstrategy = "precision"\ndtype = "bf16"\n' words
+  [ -z "$quick" ] || { skip long "this is --quick"; return; }
+  text
+  step_of long "$sixteen" 900 200 --batch "$batch" >/dev/null || { fail long "see $log.log"; return; }
+  words=$(sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+naif]*\).*"step_ms":\([0-9.e+]*\).*/\1 \2/p' "$log.jsonl" | awk '
+    { loss[NR] = $1; ms[NR] = $2 }
+    function median(from, to,   i, j, x, all, n) {
+      for (i = from; i <= to; ++i) { x = ms[i]; for (j = n++; j > 0 && all[j - 1] > x; --j) all[j] = all[j - 1]; all[j] = x }
+      return all[int(n / 2)]
+    }
+    END {
+      first = median(11, 60); last = median(NR - 49, NR)
+      printf "%s %d steps: loss %.3f, then %.3f; %.1f ms, then %.1f",
+        loss[NR] + 0 < loss[1] + 0 && last < 1.05 * first ? "passed" : "FAILED", NR, loss[1], loss[NR], first, last
+    }')
+  case "$words" in passed*) row long passed "${words#* }" ;; *) fail long "${words#* }; see $log.jsonl" ;; esac
+}
+
 # throughput_offload: what keeping things in the host's memory costs a step of GPT-2 124M in 16 bits.
 throughput_offload() {
   local sixteen=$'[[plan]]\nstrategy = "precision"\ndtype = "bf16"\n' kinds name found inside='' place
   [ -z "$quick" ] || { skip throughput-offload "this is --quick"; return; }
-  (cd "$folder/tests/bench" && python3 -c 'import sys, pathlib, throughput; throughput.write_text(pathlib.Path(sys.argv[1]))' "$cache/text")
+  text
   for kinds in '' states 'states parameters' activations; do
     name="step, ${kinds:-nothing} outside" place=${kinds// /-}
-    if found=$(step_of "${place:-inside}" "$sixteen${kinds:+$(offloaded host "$kinds")}" --batch "$batch"); then
+    if found=$(step_of "${place:-inside}" "$sixteen${kinds:+$(offloaded host "$kinds")}" 20 120 --batch "$batch"); then
       inside=${inside:-${found% *}}
       row "$name" "" "${found% *} ms, $(awk -v o="${found% *}" -v i="$inside" 'BEGIN { printf "%.2f", o / i }') of the first; ${found#* } GiB"
     else
@@ -452,7 +479,7 @@ throughput_1558() {
 profile() {
   local log=$logs/profile.log text=$cache/text
   [ -z "$quick" ] || { skip profile "this is --quick"; return; }
-  (cd "$folder/tests/bench" && python3 -c 'import sys, pathlib, throughput; throughput.write_text(pathlib.Path(sys.argv[1]))' "$text")
+  text
   (cd "$cache" && "${ours[@]}" timeout -k 5 "$(limit 60)" "$folder/bin/baleen" run "$folder/tests/bench/transformer.lua" --steps 8 \
     --profile --set compute.plugin="$plugin" --set compute.deterministic=false -- --data "$text" --layers 12 --dim 768 --heads 12 \
     --context 1024 --vocab 50257 --batch "$batch" --dtype bf16) >"$log" 2>&1 || { fail profile "see $log"; return; }
@@ -468,7 +495,7 @@ on_cpu() {
   ! wanted conformance || suite conformance 150 "$shards" "$folder/tests/programs/test_conformance.compute" "${only[@]}"
   ! wanted parity || all_parity
   ! wanted memory || memory
-  for name in throughput profile cross-check throughput-1558 throughput-offload throughput-fp32 sanitizers; do
+  for name in throughput profile cross-check throughput-1558 throughput-offload long throughput-fp32 sanitizers; do
     ! wanted "$name" || skip "$name" "it is about a GPU; this is --plugin $plugin"
   done
 }
@@ -485,6 +512,7 @@ on_gpu() {
   ! wanted memory || memory
   ! wanted throughput-1558 || throughput_1558
   ! wanted throughput-offload || throughput_offload
+  ! wanted long || long
   if wanted throughput-fp32 && [ -n "$quick" ]; then skip "throughput gpt2" "this is --quick"; elif wanted throughput-fp32; then bench gpt2 120; fi
   if wanted sanitizers && [ -n "$quick" ]; then skip sanitizers "this is --quick"; elif wanted sanitizers; then sanitizers; fi
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "baleen/offload.h"
 #include "core/execute/device.hpp"
 
 namespace baleen {
@@ -35,6 +36,10 @@ class DirectCopies {
   };
   Status start(const Copy& copy);
 
+  /// How fast both ways are, one alone, measured for about `seconds`: between `bytes` of `memory` of the device and
+  /// slot 0, which has as many. Nothing is under way.
+  Result<baleen_offload_speed_t> measure(void* memory, std::uint64_t bytes, double seconds);
+
  private:
   struct Last {
     baleen_event_t* done = nullptr;
@@ -46,6 +51,7 @@ class DirectCopies {
   };
   explicit DirectCopies(const Device& device) : device_(device) {}
   Status wait(void* stream, const Last& last);
+  Result<double> seconds_of(bool is_put, void* memory, std::uint64_t bytes, double at_least);
 
   const Device& device_;
   std::vector<Slot> slots_;

@@ -98,6 +98,15 @@ Result<baleen_offload_speed_t> OffloadStore::measure(double seconds) {
   return speed;
 }
 
+Result<baleen_offload_speed_t> OffloadStore::measure_copies(Device& device, double seconds) {
+  constexpr std::uint64_t kBytes = 64 << 20;
+  const baleen_offload_slot_t slot{sizeof slot, abi(std::string_view("measured")), kBytes};
+  BALEEN_TRY(plugin_.check(table_->reserve(store_, &slot, 1)));
+  BALEEN_TRY(map_slots(device, 1));
+  BALEEN_TRY_ASSIGN(const Arena arena, Arena::create(device, kBytes));
+  return copies_->measure(arena.base(), kBytes, seconds);
+}
+
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
   if (!copies_) return enqueue(is_put, part, events);
   return copies_->start(

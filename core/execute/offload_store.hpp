@@ -61,6 +61,8 @@ class OffloadStore {
   Status start(bool is_put, const Part& part, const Events& events);
   /// How fast it is, measured for about `seconds` (0.05 to 60); nothing is under way.
   Result<baleen_offload_speed_t> measure(double seconds);
+  /// The same where the device's copies reach the slots, before any is reserved: they are measured.
+  Result<baleen_offload_speed_t> measure_copies(Device& device, double seconds);
   /// The first failure of any that was begun.
   Status check() const;
 

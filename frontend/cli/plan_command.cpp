@@ -53,7 +53,7 @@ Status compare(const PlanOptions& options, const Setup& around) {
 Status plan(const PlanOptions& options, const Setup& setup) {
   if (!options.manifests.empty()) return compare(options, setup);
   BALEEN_TRY_ASSIGN(PlanReport report, plan_for(options, setup, true));
-  if (options.measure_seconds) BALEEN_TRY(measure_offload(report, setup, *options.measure_seconds));
+  if (options.measure_seconds) BALEEN_TRY(measure_offload(report, options, setup, *options.measure_seconds));
   std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
   std::fflush(stdout);
   return report.verdict;

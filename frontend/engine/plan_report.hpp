@@ -26,6 +26,7 @@ struct PlannedClass {
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::string offload_member;                    ///< that keeps states outside the device; "": none does
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
+  bool moves_directly = false;                   ///< by copies of the device
   std::optional<baleen_offload_speed_t> offload_speed = {};  ///< of that member, once it was measured
   std::int64_t host_ranks = 1;                               ///< on the host of the class's first rank, which share it
   std::vector<ClosedFormCost> closed_forms;                  ///< of the class's first rank

@@ -83,6 +83,7 @@ class Planner {
       BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
       if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
       one.offload_member = store.descriptor.name;
+      one.moves_directly = programs.moves_directly;
     }
     const auto copies = one.planned.find("copies");
     one.closed_forms =
@@ -194,15 +195,38 @@ Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, c
   return report;
 }
 
-Status measure_offload(PlanReport& report, const Setup& setup, double seconds) {
+namespace {
+
+/// A device of this machine, as the first host of the manifest has it.
+Result<std::unique_ptr<Device>> real_device(const ScriptOptions& options, const Setup& setup) {
+  BALEEN_TRY_ASSIGN(const Member member, choose_compute(setup.registry, setup.manifest.on_host(0), options.flags));
+  BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(0));
+  BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
+  auto device = Device::create(plugin, *settings.get());
+  if (device) return device;
+  return Error{device.error().code,
+               "`--measure-offload`: the device copies to and from the store by itself, so it has to be there: " +
+                   device.error().message,
+               device.error().where};
+}
+
+}  // namespace
+
+Status measure_offload(PlanReport& report, const ScriptOptions& options, const Setup& setup, double seconds) {
   if (std::ranges::all_of(report.classes, [](const PlannedClass& one) { return one.offload_member.empty(); }))
     return invalid(
         "`--measure-offload`: no strategy of the plan moves anything to an offload backend; add one, or leave it out");
   BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(0));
   BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
-  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan", nullptr}));
-  BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed, store->measure(seconds));
+  const bool direct = std::ranges::any_of(report.classes, &PlannedClass::moves_directly);
+  std::unique_ptr<Device> device;
+  if (direct) {
+    BALEEN_TRY_ASSIGN(device, real_device(options, setup));
+  }
+  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan", device.get()}));
+  BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed,
+                    direct ? store->measure_copies(*device, seconds) : store->measure(seconds));
   for (PlannedClass& one : report.classes)
     if (!one.offload_member.empty()) one.offload_speed = speed;
   return {};

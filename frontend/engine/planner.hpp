@@ -16,6 +16,6 @@ Result<PlanReport> plan_job_with_advice(Job job, const ScriptOptions& options, c
 
 /// How fast the offload backend of the manifest is on this machine, measured for about `seconds`; added to the classes
 /// of the report. Refused where no class moves anything there.
-Status measure_offload(PlanReport& report, const Setup& setup, double seconds);
+Status measure_offload(PlanReport& report, const ScriptOptions& options, const Setup& setup, double seconds);
 
 }  // namespace baleen::app

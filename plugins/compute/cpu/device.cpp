@@ -141,8 +141,7 @@ const void* Device::query(std::string_view name) const {
         return guard(static_cast<const Device*>(device)->host_,
                      [&] { return static_cast<Kernel*>(kernel)->run(*launch, *watch); });
       }};
-  // Only loops of machine code go over their tensors in blocks.
-  if (name == BALEEN_BLOCKWISE && !described_ && context_.routines.loops != LoopIsa::kNone) return &kBlockwise;
+  if (name == BALEEN_BLOCKWISE && !described_) return &kBlockwise;
   return name == BALEEN_DEVICE_PEAK && !described_ ? &kPeak : query_plugin(name);
 }
 

@@ -1,7 +1,9 @@
 /// \file What a plan says of states outside the device is what a run has.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
 
 namespace baleen::test {
@@ -126,6 +128,28 @@ TEST(OffloadBytes, AreBoundedInTimeByTheBackendsSpeed) {
   EXPECT_NE(none.err.find("`--measure-offload`: no strategy of the plan moves anything"), std::string::npos)
       << none.err;
 }
+
+#if EMULATES_CUDA
+/// Of a device that copies to and from the store by itself it is these copies; it has to be there for it.
+TEST(OffloadBytes, AreMeasuredAsTheDeviceMovesThem) {
+  const std::vector<std::string> measured{"plan", "--measure-offload", "0.1", "--json"};
+  const ProcessResult result =
+      run_parity(measured, "gpt", manifest_of({{"data", 1}}, kEmulated + offloaded_to("host")), {});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json one = json::parse(result.out)["classes"][0]["offload"];
+  for (const char* rate : {"get_bytes_per_second", "put_bytes_per_second"}) EXPECT_GT(one[rate], 1e7) << rate;
+  EXPECT_GT(one["least_seconds"], 0);
+
+  const std::string described = "[compute]\nplugin = \"cuda\"\narchitecture = \"9.0\"\nmemory = 8000\n";
+  if (std::filesystem::exists("/dev/nvidiactl")) return;
+  const ProcessResult none =
+      run_parity(measured, "gpt", manifest_of({{"data", 1}}, described + offloaded_to("host")), {});
+  EXPECT_EQ(none.exit_code, 2) << none.out;
+  EXPECT_NE(none.err.find("the device copies to and from the store by itself, so it has to be there"),
+            std::string::npos)
+      << none.err;
+}
+#endif
 
 /// A disk's blocks pass through it; the device copies to and from the host's memory by itself.
 TEST(OffloadBytes, ADeviceWithMemoryOfItsOwnHasPinnedMemoryForWhatIsOnItsWay) {

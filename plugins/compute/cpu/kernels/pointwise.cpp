@@ -1,5 +1,6 @@
 /// \file pointwise: an expression interpreted tile by tile; accumulate is the expression a + b.
 #include <algorithm>
+#include <bit>
 
 #include "convert.hpp"
 #include "global_index.hpp"
@@ -78,9 +79,35 @@ class PointwiseKernel : public Kernel {
     return {};
   }
 
-  Status run(const baleen_launch_t& launch) override {
+  Status run(const baleen_launch_t& launch) override { return run_tasks(launch, nullptr); }
+  Status run(const baleen_launch_t& launch, const baleen_block_watch_t& watch) override {
+    return run_tasks(launch, &watch);
+  }
+
+  /// Tasks are blocks of what lies as the walk goes, where all operands are one row of it.
+  Blocks blocks(std::uint32_t tensor) const override {
+    if (!is_one_row() || kTask % tiling_.tile != 0) return {};
+    bool found = false;
+    for (std::size_t i = 0; i < walk_.operands(); ++i) {
+      const Operand& x = i < inputs_.size() ? inputs_[i] : outputs_[i - inputs_.size()];
+      if (x.number != tensor) continue;
+      if (walk_.inner_stride(i) != 1) return {};
+      found = true;
+    }
+    return found ? Blocks{kTask, walk_.size()} : Blocks{};
+  }
+
+ private:
+  static constexpr std::int64_t kTask = 16384;
+
+  bool is_one_row() const { return walk_.size() > 1 && walk_.size() == walk_.inner(); }
+
+  Status run_tasks(const baleen_launch_t& launch, const baleen_block_watch_t* watch) {
     const std::int64_t tiles_each = std::max<std::int64_t>(1, kTask / std::max<std::int64_t>(1, tiling_.tile));
     context_.threads.pieces(tiling_.tiles, tiles_each, [&](std::int64_t begin, std::int64_t end, int thread) {
+      const auto first = static_cast<std::uint64_t>(tiling_.begin(begin)),
+                 last = static_cast<std::uint64_t>(tiling_.begin(end - 1) + tiling_.length(end - 1, walk_.size()));
+      if (watch && watch->before(watch->self, first, last - first) != 0) return;
       char* memory = static_cast<char*>(launch.scratch) + static_cast<std::uint64_t>(thread) * thread_bytes_;
       T** values = reinterpret_cast<T**>(memory);
       prepare(launch, values, reinterpret_cast<T*>(memory + value_bytes_));
@@ -88,12 +115,10 @@ class PointwiseKernel : public Kernel {
         if (tile + 1 < end) prefetch(launch, tiling_.begin(tile + 1), tiling_.length(tile + 1, walk_.size()));
         compute(launch, values, tiling_.begin(tile), tiling_.length(tile, walk_.size()));
       }
+      if (watch) watch->after(watch->self, first, last - first);
     });
     return {};
   }
-
- private:
-  static constexpr std::int64_t kTask = 16384;
 
   // So that all that is alive in a tile stays in the nearest cache: operands, constants and some intermediates.
   std::int64_t wanted_tile(std::span<const baleen_instruction_t> code) const {
@@ -101,7 +126,9 @@ class PointwiseKernel : public Kernel {
     std::int64_t alive = kIntermediates + static_cast<std::int64_t>(outputs_.size());
     for (const baleen_instruction_t& i : code) alive += i.opcode == BALEEN_X_INPUT || i.opcode == BALEEN_X_CONSTANT;
     const std::int64_t fit = kCacheBytes / static_cast<std::int64_t>(sizeof(T)) / alive / 64 * 64;
-    return std::clamp(fit, kLeast, kMost);
+    const std::int64_t wanted = std::clamp(fit, kLeast, kMost);
+    // A task is then a whole number of tiles.
+    return is_one_row() ? static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(wanted))) : wanted;
   }
 
   Access access(std::size_t operand, const Operand& x, bool rows) const {
