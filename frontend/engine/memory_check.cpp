@@ -61,6 +61,7 @@ void MemoryCheck::attach(const Session& session) {
   not_seed_ = ~session.seed();
   not_steps_ = ~static_cast<std::uint64_t>(session.steps_done());
   steps_are_right_ = true;
+  damage_.reset();
   guarded_.clear();
   segments_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
