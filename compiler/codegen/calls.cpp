@@ -68,7 +68,7 @@ class CallScheduler {
     if (producer == kNone) return;
     const Op& op = lowered_.ops[producer].op;
     const bool only_begun = op.attributes.has("begun") && op.attributes.integer("begun") != 0;
-    for (LowValue input : only_begun ? std::vector{op.inputs[0]} : op.inputs) sources_of(input, found);
+    for (LowValue input : only_begun ? Ids{op.inputs[0]} : op.inputs) sources_of(input, found);
   }
 
   void collect() {

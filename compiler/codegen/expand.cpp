@@ -198,8 +198,8 @@ Placement OpEmitter::placement(LowValue value, std::size_t axis) const {
 }
 
 /// The rules by which the plan cut the graph, for the ops of an expansion and one axis.
-Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
-                                                     std::size_t axis, std::uint32_t section) {
+Result<std::vector<Placement>> OpEmitter::infer_axis(const Graph& scratch, const Op& op, Ids& inputs, std::size_t axis,
+                                                     std::uint32_t section) {
   std::vector<Placement> results(op.outputs.size());
   std::vector<std::uint32_t> partial;
   char letter = 0;

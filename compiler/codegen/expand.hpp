@@ -33,8 +33,8 @@ class OpEmitter {
                                        int depth);
   Result<std::vector<LowValue>> import(const Graph& scratch, const Op& original, const std::vector<ValueId>& wanted,
                                        std::uint32_t section, int depth);
-  Result<std::vector<Placement>> infer_axis(const Graph& scratch, const Op& op, std::vector<LowValue>& inputs,
-                                            std::size_t axis, std::uint32_t section);
+  Result<std::vector<Placement>> infer_axis(const Graph& scratch, const Op& op, Ids& inputs, std::size_t axis,
+                                            std::uint32_t section);
   Result<LowValue> in_pieces(LowValue number, const Placement& piece, std::size_t axis, std::uint32_t section);
   void set_flat(LoweredValue& value, const Piece& piece) const;
   Status flatten(Op& op) const;

@@ -65,6 +65,7 @@ void Attributes::erase(const std::string& name) {
 }
 
 bool operator==(const Attributes& a, const Attributes& b) {
+  if (a.kept_.is_same(b.kept_)) return true;
   return a.hash() == b.hash() && std::ranges::equal(a, b, [](const auto& x, const auto& y) {
            return x.first == y.first && same(x.second, y.second);
          });

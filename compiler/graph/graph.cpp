@@ -21,23 +21,15 @@ std::string describe(const ValueType& type) { return std::string(dtype_name(type
 
 std::string source_key(const std::string& kind, const std::string& name) { return kind + ":" + name; }
 
-void insert_sorted(std::vector<OpId>& list, OpId id) {
+template <class List>
+void insert_sorted(List& list, OpId id) {
   auto it = std::lower_bound(list.begin(), list.end(), id);
   if (it == list.end() || *it != id) list.insert(it, id);
 }
 
-void remove_sorted(std::vector<OpId>& list, OpId id) {
+void remove_sorted(Ids& list, OpId id) {
   auto it = std::lower_bound(list.begin(), list.end(), id);
   if (it != list.end() && *it == id) list.erase(it);
-}
-
-/// Asks a rule that may fail, so that `iteration_of` need not; of others only forgets what they gave.
-Status keep_letters(const Graph& graph, const Op& op) {
-  op.letters = nullptr;
-  if (!op.kind->checks_iteration) return {};
-  BALEEN_TRY_ASSIGN(Iteration letters, op.kind->iteration(graph, op));
-  op.letters = std::make_shared<const Iteration>(std::move(letters));
-  return {};
 }
 
 }  // namespace
@@ -48,6 +40,34 @@ Shared<std::vector<std::string>> Graph::shared_axes(const std::vector<std::strin
   const auto found = axes_.find(axes);
   if (found != axes_.end()) return found->second;
   return axes_[axes] = axes;
+}
+
+/// Equal attributes are the same ones.
+void Graph::share(Attributes& attributes) {
+  Attributes& like = attributes_.at(attributes.hash());
+  if (like == attributes)
+    attributes = like;
+  else
+    like = attributes;
+}
+
+/// Of ops that are alike, the same ones.
+Result<std::shared_ptr<const Iteration>> Graph::letters_of(const Op& op) const {
+  const std::uint64_t hash = typing_hash(*this, op);
+  auto& [of, letters] = letters_.at(hash);
+  if (of == hash) return letters;
+  BALEEN_TRY_ASSIGN(Iteration made, op.kind->iteration(*this, op));
+  of = hash;
+  letters = std::make_shared<const Iteration>(std::move(made));
+  return letters;
+}
+
+/// Asks a rule that may fail, so that `iteration_of` need not; of others only forgets what they gave.
+Status Graph::keep_letters(const Op& op) const {
+  op.letters = nullptr;
+  if (!op.kind->checks_iteration) return {};
+  BALEEN_TRY_ASSIGN(op.letters, letters_of(op));
+  return {};
 }
 
 ValueId Graph::add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const Text& name) {
@@ -143,11 +163,12 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
     return error;
   };
   if (op_kind->schema) BALEEN_TRY(fill_in_defaults(*op_kind->schema, op.attributes));
+  share(op.attributes);
   auto results = op_kind->infer({op.attributes, std::move(types)});
   if (!results) return refuse(std::move(results).error());
   const std::uint64_t hash = op_kind->has(kPure) ? shallow_hash(op) : 0;
   if (op_kind->has(kPure))
-    if (OpId equal = find_equal(op, hash); equal != kNone) return ops_[equal].outputs;
+    if (OpId equal = find_equal(op, hash); equal != kNone) return std::vector<ValueId>(ops_[equal].outputs);
 
   op.id = static_cast<OpId>(ops_.size());
   for (std::uint32_t i = 0; i < results->size(); ++i)
@@ -157,8 +178,8 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   op.agreed = typing_hash(*this, op);
   order_.push_back(op.id);
   ops_.push_back(std::move(op));
-  if (Status agrees = keep_letters(*this, ops_.back()); !agrees) return refuse(std::move(agrees).error());
-  return ops_.back().outputs;
+  if (Status agrees = keep_letters(ops_.back()); !agrees) return refuse(std::move(agrees).error());
+  return std::vector<ValueId>(ops_.back().outputs);
 }
 
 Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
@@ -207,6 +228,7 @@ Status Graph::assign(ValueId target, ValueId value) {
 // --- reading
 
 std::vector<OpId> Graph::ops() const {
+  if (!has_dead_) return order_;
   std::vector<OpId> live;
   live.reserve(order_.size());
   for (OpId id : order_)
@@ -243,7 +265,7 @@ Status Graph::redirect(ValueId from, ValueId to, OpId except) {
     return internal("redirect of " + describe(type(from)) + " to " + describe(type(to)));
   if (values_[from].producer != kNone && values_[to].producer != kNone)
     redirected_[values_[from].producer] = values_[to].producer;
-  const std::vector<OpId> users = std::exchange(values_[from].users, {});
+  const Ids users = std::exchange(values_[from].users, {});
   for (OpId user : users) {
     if (user == except) {
       values_[from].users = {except};
@@ -309,10 +331,11 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
   for (ValueId input : op.inputs) remove_sorted(values_[input].users, id);
   op.inputs = std::move(inputs);
   op.attributes = std::move(attributes);
+  share(op.attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
   if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
   op.agreed = typing_hash(*this, op);
-  return keep_letters(*this, op);
+  return keep_letters(op);
 }
 
 std::uint64_t typing_hash(const Graph& graph, const Op& op) {
@@ -330,7 +353,7 @@ std::uint64_t typing_hash(const Graph& graph, const Op& op) {
 }
 
 const Iteration& iteration_of(const Graph& graph, const Op& op) {
-  if (!op.letters) op.letters = std::make_shared<const Iteration>(*op.kind->iteration(graph, op));
+  if (!op.letters) op.letters = *graph.letters_of(op);
   return *op.letters;
 }
 
@@ -348,6 +371,7 @@ void Graph::erase(OpId id) {
   Op& op = ops_[id];
   if (!op.live) return;
   op.live = false;
+  has_dead_ = true;
   for (ValueId input : op.inputs) remove_sorted(values_[input].users, id);
   if (!op.inputs.empty() || !op.kind->has(kStructural) || !op.attributes.has("name")) return;  // no source
   const auto source = sources_.find(source_key(op.kind->name, op.attributes.text("name")));
@@ -367,7 +391,7 @@ void Graph::remove_dead() {
     else
       erase(*it);
   }
-  std::erase_if(order_, [&](OpId id) { return !ops_[id].live; });
+  if (std::exchange(has_dead_, false)) std::erase_if(order_, [&](OpId id) { return !ops_[id].live; });
 }
 
 Status Graph::normalise() {
@@ -400,6 +424,7 @@ Status Graph::normalise() {
   }
   if (order.size() != live) return internal("the graph has a cycle");
   order_ = std::move(order);
+  has_dead_ = false;
   return {};
 }
 
@@ -451,6 +476,7 @@ Status Graph::reorder(const std::vector<OpId>& order) {
   }
   if (order.size() != ops().size()) return internal("the new order leaves ops out");
   order_ = order;
+  has_dead_ = false;
   return {};
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "baleen/graph.h"
+#include "compiler/graph/ids.hpp"
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/graph/schedule.hpp"
 
@@ -28,7 +31,7 @@ struct Value {
   Layout layout;             ///< empty before `place`
   /// Not 0: it lies in the offload store between its uses, and is got while so many others of such values run.
   std::uint32_t offloaded_ahead = 0;
-  std::vector<OpId> users;  ///< each live user once, ascending
+  Ids users;  ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
   /// The logical axis of a dimension.
@@ -41,12 +44,12 @@ struct Op {
   Text name;   ///< path of the layer, "blocks.3.attention.qkv"
   Text where;  ///< "train.lua:12", for messages
   Attributes attributes;
-  std::vector<ValueId> inputs, outputs;
+  Ids inputs, outputs;
   Phase phase = Phase::forward;
   OpId forward_op = kNone;  ///< the forward op that a backward op (or a copy) belongs to
   Shared<OpSchedule> schedule = {};
   Shared<std::map<std::string, std::string>> tags;  ///< of scripts and plugins, for each other
-  bool live = true;
+  bool live = true;  ///< until `Graph::erase`
   /// What `iteration_of` gave last; null where it has not been asked, or the op has changed since.
   mutable std::shared_ptr<const Iteration> letters = {};
   /// The `typing_hash` of the op when its kind's rule `infer` last gave the types that its results have; 0: never.
@@ -57,6 +60,27 @@ struct Op {
 struct GraphOutput {
   std::string name;
   ValueId value;
+};
+
+/// What was made last, by a hash, so that what is alike is kept once. A few may be forgotten. A copy begins empty.
+template <class T>
+class Alike {
+ public:
+  Alike() = default;
+  Alike(const Alike&) {}
+  Alike(Alike&&) noexcept = default;
+  Alike& operator=(const Alike&) { return *this; }
+  Alike& operator=(Alike&&) noexcept = default;
+
+  /// The place where one with this hash is kept, if it is; else another, or an empty one.
+  T& at(std::uint64_t hash) {
+    if (kept_.empty()) kept_.resize(kPlaces);
+    return kept_[hash % kPlaces];
+  }
+
+ private:
+  static constexpr std::size_t kPlaces = 509;  // a prime
+  std::vector<T> kept_;
 };
 
 /// Ops are kept in a topological order; `append` puts an op at its end. Copyable, and copies share what most ops never
@@ -145,10 +169,15 @@ class Graph {
   void erase(OpId op);
 
  private:
+  friend const Iteration& iteration_of(const Graph& graph, const Op& op);
+
+  Status keep_letters(const Op& op) const;
   Result<ValueId> source(const std::string& kind, const std::string& name, const ValueType& type, Role role);
   OpId find_equal(const Op& op, std::uint64_t hash) const;
   /// The one that all values with this list share.
   Shared<std::vector<std::string>> shared_axes(const std::vector<std::string>& axes);
+  void share(Attributes& attributes);
+  Result<std::shared_ptr<const Iteration>> letters_of(const Op& op) const;
   ValueId add_value(const ValueType& type, Role role, OpId producer, std::uint32_t result, const Text& name);
 
   const OpRegistry* registry_;
@@ -156,8 +185,11 @@ class Graph {
   std::vector<Value> values_;
   std::vector<OpId> order_;
   std::vector<GraphOutput> outputs_;
+  bool has_dead_ = false;  ///< ops in `order_`
   std::map<std::string, ValueId> sources_;
   std::map<std::vector<std::string>, Shared<std::vector<std::string>>> axes_;  ///< that values have, each list once
+  Alike<Attributes> attributes_;
+  mutable Alike<std::pair<std::uint64_t, std::shared_ptr<const Iteration>>> letters_;
   std::unordered_multimap<std::uint64_t, OpId> by_hash_;
   std::unordered_map<OpId, OpId> redirected_;  ///< since the last `order_by_need`: who makes what an op made
   Mesh mesh_;

@@ -157,8 +157,8 @@ struct LetterReceiver {
 };
 
 /// That a side has letters for each of its values, as many as dimensions.
-Status check_side(const Source& source, const Graph& graph, const std::vector<std::string>& letters,
-                  const std::vector<ValueId>& values, const char* side) {
+Status check_side(const Source& source, const Graph& graph, const std::vector<std::string>& letters, const Ids& values,
+                  const char* side) {
   if (letters.size() != values.size())
     return source.wrong("iteration", "gave letters for " + std::to_string(letters.size()) + " " + side +
                                          "s; the op has " + std::to_string(values.size()));

@@ -20,8 +20,8 @@ std::string number(double value) {
   return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr};
 }
 
-template <class T, class F>
-std::string join(const std::vector<T>& items, F&& text) {
+template <class List, class F>
+std::string join(const List& items, F&& text) {
   std::string result;
   for (std::size_t i = 0; i < items.size(); ++i) result += (i ? ", " : "") + text(items[i]);
   return result;

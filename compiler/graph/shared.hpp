@@ -1,6 +1,7 @@
 /// \file Values that copies share. Passes copy graphs, and change little of what an op or a value has.
 #pragma once
-#include <memory>
+#include <atomic>
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -14,27 +15,43 @@ template <class T>
 class Shared {
  public:
   Shared() = default;
-  Shared(T value) : kept_(std::make_shared<const T>(std::move(value))) {}
+  Shared(T value) : kept_(new Kept{std::move(value)}) {}
+  Shared(const Shared& other) : kept_(other.kept_) {
+    if (kept_) kept_->copies.fetch_add(1, std::memory_order_relaxed);
+  }
+  Shared(Shared&& other) noexcept : kept_(std::exchange(other.kept_, nullptr)) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(kept_, other.kept_);
+    return *this;
+  }
+  ~Shared() {
+    if (kept_ && kept_->copies.fetch_sub(1, std::memory_order_acq_rel) == 1) delete kept_;
+  }
 
   const T& operator*() const {
-    if (kept_) return *kept_;
+    if (kept_) return kept_->value;
     static const T empty{};
     return empty;
   }
   const T* operator->() const { return &**this; }
   operator const T&() const { return **this; }
+  /// Whether both are one copy.
+  bool is_same(const Shared& other) const { return kept_ == other.kept_; }
   friend bool operator==(const Shared& a, const T& b) { return *a == b; }
 
   /// A value of its own from here on.
   T& edit() {
-    auto own = std::make_shared<T>(**this);
-    T& value = *own;
-    kept_ = std::move(own);
-    return value;
+    if (!kept_ || kept_->copies.load(std::memory_order_acquire) > 1) *this = Shared(T(**this));
+    return kept_->value;
   }
 
  private:
-  std::shared_ptr<const T> kept_;
+  struct Kept {
+    T value;
+    std::atomic<std::uint32_t> copies = 1;
+  };
+
+  Kept* kept_ = nullptr;  // in half the bytes of a std::shared_ptr
 };
 
 /// A text that copies share.

@@ -54,7 +54,7 @@ class Verifier {
       if (std::find(op.inputs.begin(), op.inputs.begin() + static_cast<std::ptrdiff_t>(i), op.inputs[i]) !=
           op.inputs.begin() + static_cast<std::ptrdiff_t>(i))
         continue;
-      const std::vector<OpId>& users = graph_.value(op.inputs[i]).users;
+      const Ids& users = graph_.value(op.inputs[i]).users;
       readers_[op.inputs[i]] += std::binary_search(users.begin(), users.end(), op.id) ? 1 : users.size() + 1;
     }
   }

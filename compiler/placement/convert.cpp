@@ -33,7 +33,7 @@ class Converter {
       BALEEN_TRY(read_copies(id));
       order_.push_back(id);
       note_offer(id);
-      for (ValueId v : std::vector(graph_.op(id).outputs))
+      for (ValueId v : Ids(graph_.op(id).outputs))
         if (auto pin = pins_.find(v); pin != pins_.end()) BALEEN_TRY(made(pin->second));
     }
     const std::vector<GraphOutput> outputs = graph_.outputs();

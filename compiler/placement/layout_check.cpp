@@ -135,7 +135,7 @@ class LayoutChecker {
     return check_nesting(op, letters);
   }
 
-  std::string placements(const std::vector<ValueId>& values, std::size_t axis) const {
+  std::string placements(const Ids& values, std::size_t axis) const {
     std::string text;
     for (ValueId v : values) text += (text.empty() ? "" : " ") + to_string(on(v, axis));
     return text;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <unordered_map>
 
 #include "baleen/dtype.hpp"
 #include "compiler/placement/candidates.hpp"
@@ -98,10 +100,12 @@ class Propagator {
   }
 
   Status visit(const Op& op) {
-    letters_[op.id] = letters_of(graph_, op);
-    Decided decided{op, letters_[op.id], nullptr, nullptr, {}};
-    if (op.forward_op != kNone && !placed_.ops[op.forward_op].choices.empty()) {
-      decided.forward = &letters_[op.forward_op];
+    std::shared_ptr<const OpLetters>& letters = alike_[typing_hash(graph_, op)];
+    if (!letters) letters = std::make_shared<const OpLetters>(letters_of(graph_, op));
+    letters_[op.id] = letters;
+    Decided decided{op, *letters, nullptr, nullptr, {}};
+    if (op.forward_op != kNone && letters_[op.forward_op] && !placed_.ops[op.forward_op].choices.empty()) {
+      decided.forward = letters_[op.forward_op].get();
       decided.forward_choices = &placed_.ops[op.forward_op].choices;
     }
     for (int axis = 0; axis < axes_; ++axis) {
@@ -350,8 +354,9 @@ class Propagator {
   ValueCopies copies_;
   Candidates candidates_;
   int axes_;
-  std::vector<OpLetters> letters_;  ///< by op
-  std::vector<char> strict_;        ///< by value: a parameter, or a view of one (rule 2)
+  std::vector<std::shared_ptr<const OpLetters>> letters_;                      ///< by op
+  std::unordered_map<std::uint64_t, std::shared_ptr<const OpLetters>> alike_;  ///< by `typing_hash`
+  std::vector<char> strict_;  ///< by value: a parameter, or a view of one (rule 2)
   PlacedGraph placed_;
 };
 

@@ -280,7 +280,7 @@ class Widenings {
 
   Status copy_for_readers(OpId id, std::vector<OpId>& result) {
     const Op original = graph_.op(id);
-    const std::vector<OpId> users = graph_.value(original.outputs[0]).users;
+    const Ids users = graph_.value(original.outputs[0]).users;
     for (std::size_t i = 1; i < users.size(); ++i) {
       Attributes attributes = original.attributes;
       attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(graph_.op_count())}));
@@ -289,7 +289,7 @@ class Widenings {
                         graph_.append1(original.kind->name, original.inputs, std::move(attributes)));
       graph_.value(copy).layout = graph_.value(original.outputs[0]).layout;
       graph_.value(copy).role = graph_.value(original.outputs[0]).role;
-      const std::vector<ValueId> inputs = graph_.op(users[i]).inputs;
+      const Ids inputs = graph_.op(users[i]).inputs;
       for (std::size_t k = 0; k < inputs.size(); ++k)
         if (inputs[k] == original.outputs[0]) BALEEN_TRY(graph_.set_input(users[i], k, copy));
       result.push_back(graph_.value(copy).producer);

@@ -11,7 +11,7 @@ namespace {
 std::set<OpId> dependents(const Graph& graph, OpId of) {
   std::set<OpId> found{of};
   for (OpId id : graph.ops()) {
-    const std::vector<ValueId>& inputs = graph.op(id).inputs;
+    const Ids& inputs = graph.op(id).inputs;
     if (std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) { return found.contains(graph.value(v).producer); }))
       found.insert(id);
   }

@@ -113,7 +113,7 @@ class LoopScheduler {
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
-      for (OpId user : std::vector(graph_.value(original.outputs[i]).users)) {
+      for (OpId user : Ids(graph_.value(original.outputs[i]).users)) {
         if (latest_[user] != loop) continue;
         const auto inputs = graph_.op(user).inputs;
         for (std::size_t k = 0; k < inputs.size(); ++k)

@@ -198,7 +198,7 @@ class MicroSharder {
   }
 
   /// How many loops must be over before a value is there.
-  int most_barriers(const std::vector<ValueId>& values) const {
+  int most_barriers(const Ids& values) const {
     int most = 0;
     for (ValueId v : values)
       if (auto it = barriers_.find(v); it != barriers_.end()) most = std::max(most, it->second);

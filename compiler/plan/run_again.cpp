@@ -49,7 +49,7 @@ class Copier {
 
   Status copy_needed(OpId id) {
     std::vector<ValueId> inputs;
-    for (const ValueId v : std::vector(graph_.op(id).inputs)) {
+    for (const ValueId v : Ids(graph_.op(id).inputs)) {
       BALEEN_TRY_ASSIGN(const ValueId own, as_backward_sees(v));
       inputs.push_back(own);
     }
@@ -103,9 +103,9 @@ class Copier {
   Status redirect_readers() {
     for (const auto& [first, again] : copies_) {
       if (!needed_.contains(graph_.value(first).producer)) continue;  // gathered: its readers have their own
-      for (const OpId user : std::vector(graph_.value(first).users)) {
+      for (const OpId user : Ids(graph_.value(first).users)) {
         if (graph_.op(user).phase != Phase::backward) continue;
-        const std::vector<ValueId> inputs = graph_.op(user).inputs;
+        const Ids inputs = graph_.op(user).inputs;
         for (std::size_t i = 0; i < inputs.size(); ++i)
           if (inputs[i] == first) BALEEN_TRY(graph_.set_input(user, i, again));
       }

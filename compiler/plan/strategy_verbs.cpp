@@ -124,8 +124,8 @@ Status PlacingVerbs::constrain(ValueId value, std::uint32_t axis, baleen_placeme
   return {};
 }
 
-Result<std::vector<Placement>> PlacingVerbs::offered(const baleen_placement_t* first,
-                                                     const std::vector<ValueId>& values, std::uint32_t axis) const {
+Result<std::vector<Placement>> PlacingVerbs::offered(const baleen_placement_t* first, const Ids& values,
+                                                     std::uint32_t axis) const {
   std::vector<Placement> list;
   if (values.empty()) return list;
   if (!first) return invalid("it gives no placements for " + std::to_string(values.size()) + " values");
@@ -203,7 +203,7 @@ Status PlacingVerbs::add_candidate(const baleen_candidate_t& offer) {
     if (i > 0 && axis <= offer.axes[i - 1]) return invalid(head + "its axes do not ascend");
     if (result.exclusive) BALEEN_TRY(requests_.demand(graph_, strategy_, offer.op, axis));
     const auto with_head = [&](const Status& status) { return invalid(head + status.error().message); };
-    const auto given = [&](const baleen_placement_t* all, const std::vector<ValueId>& values) {
+    const auto given = [&](const baleen_placement_t* all, const Ids& values) {
       return offered(all ? all + i * values.size() : nullptr, values, axis);
     };
     auto inputs = given(offer.inputs, op.inputs), outputs = given(offer.outputs, op.outputs);

@@ -84,8 +84,7 @@ class PlacingVerbs : public Verbs<PlacingVerbs, baleen_placing_t> {
   Status cost(OpId op, double* flops, double* bytes) const;
   Status expect(const baleen_closed_form_t& form);
   /// The placements of an offer for these values.
-  Result<std::vector<Placement>> offered(const baleen_placement_t* first, const std::vector<ValueId>& values,
-                                         std::uint32_t axis) const;
+  Result<std::vector<Placement>> offered(const baleen_placement_t* first, const Ids& values, std::uint32_t axis) const;
   Status check_coordinates(const std::vector<Placement>& inputs, const std::vector<Placement>& outputs,
                            std::uint32_t axis) const;
   Status check_axis(std::uint32_t axis) const;

@@ -1,11 +1,11 @@
-/// \file Memory for planning: small objects close together, on huge pages.
+/// \file Memory for planning: small objects close together.
 #pragma once
 
 namespace baleen {
 
-/// While one lives, what its thread makes with `new` and is small comes from a region of its own. A plan is about 1 MB
-/// of small objects for each layer, which malloc scatters, and which are found faster on huge pages
-/// (docs/measurements/planning.md). Any thread may delete them at any time.
+/// While one lives, what its thread makes with `new` and is small comes from a region of its own. A plan is about half
+/// a MB of small objects for each layer, which malloc scatters (docs/measurements/planning.md). Any thread may delete
+/// them at any time.
 ///
 /// A thread may have several, one in the other. Of two threads that have one the second goes on with malloc. So does
 /// everybody where the addresses cannot be had, in a program without `operators.cpp`, and with sanitizers.

@@ -9,8 +9,9 @@
 namespace baleen {
 namespace {
 
-// By so much it grows, which is a huge page. A plan with less than kSmall is not to take more than it needs.
-constexpr std::size_t kGrowth = std::size_t{2} << 20, kSmall = std::size_t{8} << 20;
+// By so much it grows. Huge pages would be faster once they are there, and slower to get in a virtual machine whose
+// host takes back what is free.
+constexpr std::size_t kGrowth = std::size_t{2} << 20;
 
 }  // namespace
 
@@ -30,17 +31,16 @@ void SmallObjects::leave() {
 
 bool SmallObjects::open() {
   if (base_.load(std::memory_order_relaxed)) return true;
-  void* const memory = ::mmap(nullptr, kBytes + kGrowth, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = ::mmap(nullptr, kBytes + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
-  base_.store(reinterpret_cast<std::byte*>((address + kGrowth - 1) / kGrowth * kGrowth), std::memory_order_relaxed);
+  base_.store(reinterpret_cast<std::byte*>((address + kPage - 1) / kPage * kPage), std::memory_order_relaxed);
   return true;
 }
 
 bool SmallObjects::grow() {
   std::byte* const begin = base_.load(std::memory_order_relaxed) + grown_;
   if (grown_ + kGrowth > kBytes || ::mprotect(begin, kGrowth, PROT_READ | PROT_WRITE) != 0) return false;
-  if (grown_ >= kSmall) ::madvise(begin, kGrowth, MADV_HUGEPAGE);  // without them it is only slower
   grown_ += kGrowth;
   return true;
 }

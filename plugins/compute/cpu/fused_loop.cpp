@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <numeric>
+#include <string>
+#include <unordered_map>
 
 #include "baleen/expression.hpp"
 
@@ -241,21 +244,79 @@ FusedLoop<T>::FusedLoop(std::vector<Uniform> uniforms, std::unique_ptr<Executabl
     : uniforms_(std::move(uniforms)), code_(std::move(code)), function_(std::bit_cast<Function>(code_->entry())) {}
 
 #if defined(__x86_64__)
+namespace {
+
+/// What a loop is made of, as bytes.
 template <class T>
-std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
-                                                    std::span<const std::int64_t> results,
-                                                    const std::vector<Input>& inputs) {
+std::string made_of(LoopIsa isa, std::span<const baleen_instruction_t> code, std::span<const std::int64_t> results,
+                    const std::vector<typename FusedLoop<T>::Input>& inputs) {
+  std::string all;
+  const auto add = [&](auto number) { all.append(reinterpret_cast<const char*>(&number), sizeof number); };
+  add(isa);
+  add(code.size());
+  for (const baleen_instruction_t& i : code) {
+    for (const std::uint32_t field : {i.opcode, i.a, i.b, i.c}) add(field);
+    add(std::bit_cast<std::uint64_t>(i.constant));
+  }
+  add(results.size());
+  for (const std::int64_t result : results) add(result);
+  for (const auto& input : inputs) {
+    add(input.is_uniform);
+    add(input.storage);
+  }
+  return all;
+}
+
+/// The loops that live, by what they are made of.
+template <class T>
+class Loops {
+ public:
+  using Loop = std::shared_ptr<const FusedLoop<T>>;
+
+  /// That of `made_of`, or what `make` gives; null where it gives none.
+  template <class Make>
+  Loop get(const std::string& made_of, Make&& make) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = loops_.find(made_of); found != loops_.end())
+      if (Loop loop = found->second.lock()) return loop;
+    Loop loop = make();
+    if (!loop) return nullptr;
+    if (loops_.size() >= most_) {
+      std::erase_if(loops_, [](const auto& one) { return one.second.expired(); });
+      most_ = std::max(kFew, 2 * loops_.size());
+    }
+    loops_[made_of] = loop;
+    return loop;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 64;
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::weak_ptr<const FusedLoop<T>>> loops_;
+  std::size_t most_ = kFew;
+};
+
+}  // namespace
+
+template <class T>
+std::shared_ptr<const FusedLoop<T>> FusedLoop<T>::compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
+                                                          std::span<const std::int64_t> results,
+                                                          const std::vector<Input>& inputs) {
   if (isa == LoopIsa::kNone) return nullptr;
-  Translator<T> translator(isa, code, results, inputs);
-  if (!translator.run()) return nullptr;
-  auto finished = translator.finish();
-  if (!finished) return nullptr;
-  return std::unique_ptr<FusedLoop>(new FusedLoop(std::move(translator.uniforms), std::move(finished)));
+  static Loops<T> loops;
+  return loops.get(made_of<T>(isa, code, results, inputs), [&]() -> std::shared_ptr<const FusedLoop> {
+    Translator<T> translator(isa, code, results, inputs);
+    if (!translator.run()) return nullptr;
+    auto finished = translator.finish();
+    if (!finished) return nullptr;
+    return std::shared_ptr<const FusedLoop>(new FusedLoop(std::move(translator.uniforms), std::move(finished)));
+  });
 }
 #else
 template <class T>
-std::unique_ptr<FusedLoop<T>> FusedLoop<T>::compile(LoopIsa, std::span<const baleen_instruction_t>,
-                                                    std::span<const std::int64_t>, const std::vector<Input>&) {
+std::shared_ptr<const FusedLoop<T>> FusedLoop<T>::compile(LoopIsa, std::span<const baleen_instruction_t>,
+                                                          std::span<const std::int64_t>, const std::vector<Input>&) {
   return nullptr;
 }
 #endif

@@ -31,9 +31,11 @@ class FusedLoop {
 
   /// Null where `isa` is kNone, an instruction is not one of addition, subtraction, multiplication, division, root,
   /// negation, absolute value and choice, or the registers do not suffice, or inputs of 16 bits stand beside fp64, or
-  /// the system refuses executable memory. The expression has been checked.
-  static std::unique_ptr<FusedLoop> compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
-                                            std::span<const std::int64_t> results, const std::vector<Input>& inputs);
+  /// the system refuses executable memory. The expression has been checked. While one lives that was made of the same,
+  /// this is that one: the updates of all parameters have one loop.
+  static std::shared_ptr<const FusedLoop> compile(LoopIsa isa, std::span<const baleen_instruction_t> code,
+                                                  std::span<const std::int64_t> results,
+                                                  const std::vector<Input>& inputs);
 
   const std::vector<Uniform>& uniforms() const { return uniforms_; }
   /// `operands` are addresses of the inputs (of uniform ones anything), then of the outputs, which may be those of

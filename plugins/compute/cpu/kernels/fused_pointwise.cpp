@@ -17,15 +17,17 @@ class FusedPointwiseKernel : public Kernel {
   using Input = typename FusedLoop<T>::Input;
 
   FusedPointwiseKernel(const Context& context, const PointwiseOperands& operands, const std::vector<Input>& inputs,
-                       std::unique_ptr<FusedLoop<T>> loop)
-      : context_(context), operands_(operands), walk_(operands.walk()), loop_(std::move(loop)) {
+                       std::shared_ptr<const FusedLoop<T>> loop)
+      : context_(context), inputs_(operands.inputs.size()), walk_(operands.walk()), loop_(std::move(loop)) {
     aliases = operands.aliases();
-    for (const std::vector<Operand>* some : {&operands_.inputs, &operands_.outputs})
+    streams_.reserve(inputs_ + operands.outputs.size());
+    for (const std::vector<Operand>* some : {&operands.inputs, &operands.outputs})
       for (const Operand& x : *some) {
         const std::size_t i = streams_.size();
-        const bool output = i >= operands_.inputs.size();
+        const baleen_dtype_t dtype = x.tensor.dtype;
+        const bool output = i >= inputs_;
         streams_.push_back(
-            {x.number, !output && inputs[i].is_uniform, output, static_cast<std::int64_t>(dtype_size(x.tensor.dtype))});
+            {x.number, dtype, !output && inputs[i].is_uniform, output, static_cast<std::int64_t>(dtype_size(dtype))});
       }
     segments_ = (walk_.inner() + kTask - 1) / kTask;
     rows_each_ = std::max<std::int64_t>(1, kTask / std::max<std::int64_t>(1, walk_.inner()));
@@ -72,6 +74,7 @@ class FusedPointwiseKernel : public Kernel {
 
   struct Stream {
     std::uint32_t tensor;
+    baleen_dtype_t dtype;
     bool is_uniform, is_output;
     std::int64_t bytes;  // of an element
   };
@@ -80,8 +83,8 @@ class FusedPointwiseKernel : public Kernel {
     using Source = typename FusedLoop<T>::Uniform::Source;
     for (const auto& u : loop_->uniforms()) {
       if (u.source == Source::kInput) {
-        const Operand& x = operands_.inputs[u.input];
-        load_row(context_.of<T>(), uniforms, launch.tensors[x.number], x.tensor.dtype, 1, 1);
+        const Stream& x = streams_[u.input];
+        load_row(context_.of<T>(), uniforms, launch.tensors[x.tensor], x.dtype, 1, 1);
       } else {
         *uniforms = static_cast<T>(u.source == Source::kStep ? static_cast<double>(launch.step) : u.number);
       }
@@ -106,7 +109,7 @@ class FusedPointwiseKernel : public Kernel {
       addresses[i] = part;
     }
     loop_->run(addresses, uniforms, kLanes);
-    for (std::size_t i = operands_.inputs.size(); i < streams_.size(); ++i)
+    for (std::size_t i = inputs_; i < streams_.size(); ++i)
       std::memcpy(address(launch, i, position + whole), addresses[i], bytes(i));
   }
 
@@ -116,10 +119,10 @@ class FusedPointwiseKernel : public Kernel {
   }
 
   const Context& context_;
-  PointwiseOperands operands_;
+  std::size_t inputs_;
   Walk walk_;  // operands as streams_
-  std::unique_ptr<FusedLoop<T>> loop_;
-  std::vector<Stream> streams_;
+  std::shared_ptr<const FusedLoop<T>> loop_;
+  std::vector<Stream> streams_;  // inputs, then outputs
   std::int64_t segments_, rows_each_;
   std::uint64_t uniform_bytes_, thread_bytes_;
 };

@@ -61,7 +61,7 @@ TEST_F(GraphVerify, AnOperandThatComesLater) {
 }
 
 TEST_F(GraphVerify, AnOperandOfADeadOp) {
-  op(y_).live = false;
+  graph_.erase(op(y_).id);
   expect_fault("operand %" + std::to_string(y_) + " is of a dead op");
 }
 

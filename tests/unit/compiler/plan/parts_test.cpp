@@ -123,7 +123,7 @@ TEST(Chunks, ThatNeedALaterOneAreRefused) {
   const auto first = std::ranges::find_if(
       ops, [&](OpId op) { return graph.op(op).phase == Phase::forward && graph.op(op).kind->has(kContraction); });
   graph.op(*first).schedule.edit().chunk = 1;
-  for (const OpId user : std::vector(graph.value(graph.op(*first).outputs[0]).users))
+  for (const OpId user : Ids(graph.value(graph.op(*first).outputs[0]).users))
     if (graph.op(user).phase == Phase::forward) graph.op(user).schedule.edit().chunk = 0;
   try {
     cut_and_schedule(graph, 2, {with({Pass::forward, 1})});

@@ -195,7 +195,7 @@ TEST(PrecisionBesideAGrid, BlocksTravelInSixteenBitsAndAddUpInFp32) {
   ASSERT_FALSE(sums.empty());
   for (const Op* op : sums) {
     EXPECT_EQ(dtypes(graph, op->inputs), (Dtypes{kWide, kWide})) << op->name;
-    const std::vector<OpId>& users = graph.value(op->outputs[0]).users;
+    const Ids& users = graph.value(op->outputs[0]).users;
     ASSERT_EQ(users.size(), 1u);
     EXPECT_TRUE(is_cast(graph, graph.op(users[0]))) << op->name;
     EXPECT_EQ(dtypes(graph, graph.op(users[0]).outputs), (Dtypes{kHalf})) << op->name;

@@ -183,6 +183,32 @@ TYPED_TEST(FusedLoopOf, GivesTheBitsOfOneOpAfterTheOther) {
   EXPECT_GT(compiled, 200);
 }
 
+/// A deep model has thousands of equal expressions, and the system takes only so many stretches of machine code.
+TYPED_TEST(FusedLoopOf, IsOneForEqualExpressions) {
+  using T = typename TypeParam::T;
+  ExampleOf<T> e;
+  e.code = {{BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_CONSTANT, 0, 0, 0, 0.1}, {BALEEN_X_MUL, 0, 1, 0, 0}};
+  e.results = {2};
+  e.inputs = {{false}};
+  const auto first = FusedLoop<T>::compile(this->kIsa, e.code, e.results, e.inputs);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first, FusedLoop<T>::compile(this->kIsa, e.code, e.results, e.inputs));
+  auto other = e;
+  other.code[1].constant = 0.2;
+  EXPECT_NE(first, FusedLoop<T>::compile(this->kIsa, other.code, e.results, e.inputs));
+  EXPECT_NE(first, FusedLoop<T>::compile(this->kIsa, e.code, {{0}}, e.inputs));
+  EXPECT_NE(first, FusedLoop<T>::compile(this->kIsa, e.code, e.results, {{true}}));
+  std::weak_ptr<const FusedLoop<T>> gone;
+  for (int i = 0; i < 300; ++i) {
+    other.code[1].constant = i;
+    const auto loop = FusedLoop<T>::compile(this->kIsa, other.code, e.results, e.inputs);
+    ASSERT_TRUE(loop);
+    EXPECT_EQ(loop->uniforms().at(0).number, i);
+    if (i == 0) gone = loop;
+  }
+  EXPECT_TRUE(gone.expired());
+}
+
 /// More numbers that are the same for all elements than registers: y = ((x + c0) * c1 - c2) + c3 ...
 TYPED_TEST(FusedLoopOf, ReadsNumbersAgainThatHaveNoRegister) {
   using T = typename TypeParam::T;
