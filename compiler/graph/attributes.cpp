@@ -35,10 +35,14 @@ std::uint64_t hash_of(const std::vector<Attributes::Item>& items) {
 bool same(const Attribute& x, const Attribute& y) {
   if (x.index() != y.index()) return false;
   if (const auto* text = std::get_if<std::string>(&x)) return *text == std::get<std::string>(y);
-  std::vector<std::uint64_t> a, b;
-  each_number(x, [&](std::uint64_t number) { a.push_back(number); });
-  each_number(y, [&](std::uint64_t number) { b.push_back(number); });
-  return a == b;
+  if (const auto* ints = std::get_if<0>(&x)) return *ints == std::get<0>(y);
+  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number); };
+  if (const auto* floats = std::get_if<1>(&x)) return std::ranges::equal(*floats, std::get<1>(y), {}, bits, bits);
+  return std::ranges::equal(std::get<Expression>(x).code, std::get<Expression>(y).code,
+                            [&](const baleen_instruction_t& a, const baleen_instruction_t& b) {
+                              return a.opcode == b.opcode && a.a == b.a && a.b == b.b && a.c == b.c &&
+                                     bits(a.constant) == bits(b.constant);
+                            });
 }
 
 }  // namespace

@@ -124,14 +124,11 @@ Result<ValueId> Graph::scalar(const std::string& name, baleen_dtype_t dtype) {
 }
 
 OpId Graph::find_equal(const Op& op, std::uint64_t hash) const {
-  auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    const Op& other = ops_[it->second];
-    if (other.live && other.kind == op.kind && other.phase == op.phase && other.inputs == op.inputs &&
-        other.attributes == op.attributes)
-      return other.id;
-  }
-  return kNone;
+  return by_hash_.find(hash, [&](OpId id) {
+    const Op& other = ops_[id];
+    return other.live && other.kind == op.kind && other.phase == op.phase && other.inputs == op.inputs &&
+           other.attributes == op.attributes;
+  });
 }
 
 Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
@@ -174,7 +171,7 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   for (std::uint32_t i = 0; i < results->size(); ++i)
     op.outputs.push_back(add_value((*results)[i], Role::activation, op.id, i, full_name));
   for (ValueId id : op.inputs) insert_sorted(values_[id].users, op.id);
-  if (op_kind->has(kPure)) by_hash_.emplace(hash, op.id);
+  if (op_kind->has(kPure)) by_hash_.add(hash, op.id);
   op.agreed = typing_hash(*this, op);
   order_.push_back(op.id);
   ops_.push_back(std::move(op));
@@ -273,7 +270,7 @@ Status Graph::redirect(ValueId from, ValueId to, OpId except) {
     }
     std::replace(ops_[user].inputs.begin(), ops_[user].inputs.end(), from, to);
     insert_sorted(values_[to].users, user);
-    if (ops_[user].kind->has(kPure)) by_hash_.emplace(shallow_hash(ops_[user]), user);
+    if (ops_[user].kind->has(kPure)) by_hash_.add(shallow_hash(ops_[user]), user);
   }
   for (auto& output : outputs_)
     if (output.value == from) output.value = to;
@@ -306,7 +303,7 @@ Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
   op.inputs[index] = to;
   if (std::find(op.inputs.begin(), op.inputs.end(), from) == op.inputs.end()) remove_sorted(values_[from].users, id);
   insert_sorted(values_[to].users, id);
-  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  if (op.kind->has(kPure)) by_hash_.add(shallow_hash(op), id);
   return {};
 }
 
@@ -333,7 +330,7 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
   op.attributes = std::move(attributes);
   share(op.attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);
-  if (op.kind->has(kPure)) by_hash_.emplace(shallow_hash(op), id);
+  if (op.kind->has(kPure)) by_hash_.add(shallow_hash(op), id);
   op.agreed = typing_hash(*this, op);
   return keep_letters(op);
 }

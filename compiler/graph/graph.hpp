@@ -11,6 +11,7 @@
 #include "baleen/graph.h"
 #include "compiler/graph/ids.hpp"
 #include "compiler/graph/op_kind.hpp"
+#include "compiler/graph/ops_by_hash.hpp"
 #include "compiler/graph/schedule.hpp"
 
 namespace baleen {
@@ -49,7 +50,7 @@ struct Op {
   OpId forward_op = kNone;  ///< the forward op that a backward op (or a copy) belongs to
   Shared<OpSchedule> schedule = {};
   Shared<std::map<std::string, std::string>> tags;  ///< of scripts and plugins, for each other
-  bool live = true;  ///< until `Graph::erase`
+  bool live = true;                                 ///< until `Graph::erase`
   /// What `iteration_of` gave last; null where it has not been asked, or the op has changed since.
   mutable std::shared_ptr<const Iteration> letters = {};
   /// The `typing_hash` of the op when its kind's rule `infer` last gave the types that its results have; 0: never.
@@ -190,7 +191,7 @@ class Graph {
   std::map<std::vector<std::string>, Shared<std::vector<std::string>>> axes_;  ///< that values have, each list once
   Alike<Attributes> attributes_;
   mutable Alike<std::pair<std::uint64_t, std::shared_ptr<const Iteration>>> letters_;
-  std::unordered_multimap<std::uint64_t, OpId> by_hash_;
+  OpsByHash by_hash_;
   std::unordered_map<OpId, OpId> redirected_;  ///< since the last `order_by_need`: who makes what an op made
   Mesh mesh_;
   Context context_;
