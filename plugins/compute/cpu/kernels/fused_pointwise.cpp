@@ -18,14 +18,14 @@ class FusedPointwiseKernel : public Kernel {
 
   FusedPointwiseKernel(const Context& context, const PointwiseOperands& operands, const std::vector<Input>& inputs,
                        std::shared_ptr<const FusedLoop<T>> loop)
-      : context_(context), inputs_(operands.inputs.size()), walk_(operands.walk()), loop_(std::move(loop)) {
+      : context_(context), input_count_(operands.inputs.size()), walk_(operands.walk()), loop_(std::move(loop)) {
     aliases = operands.aliases();
-    streams_.reserve(inputs_ + operands.outputs.size());
+    streams_.reserve(input_count_ + operands.outputs.size());
     for (const std::vector<Operand>* some : {&operands.inputs, &operands.outputs})
       for (const Operand& x : *some) {
         const std::size_t i = streams_.size();
         const baleen_dtype_t dtype = x.tensor.dtype;
-        const bool output = i >= inputs_;
+        const bool output = i >= input_count_;
         streams_.push_back(
             {x.number, dtype, !output && inputs[i].is_uniform, output, static_cast<std::int64_t>(dtype_size(dtype))});
       }
@@ -109,7 +109,7 @@ class FusedPointwiseKernel : public Kernel {
       addresses[i] = part;
     }
     loop_->run(addresses, uniforms, kLanes);
-    for (std::size_t i = inputs_; i < streams_.size(); ++i)
+    for (std::size_t i = input_count_; i < streams_.size(); ++i)
       std::memcpy(address(launch, i, position + whole), addresses[i], bytes(i));
   }
 
@@ -119,7 +119,7 @@ class FusedPointwiseKernel : public Kernel {
   }
 
   const Context& context_;
-  std::size_t inputs_;
+  std::size_t input_count_;
   Walk walk_;  // operands as streams_
   std::shared_ptr<const FusedLoop<T>> loop_;
   std::vector<Stream> streams_;  // inputs, then outputs
