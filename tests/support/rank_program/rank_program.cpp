@@ -80,6 +80,7 @@ bool set(Told& options, const std::string& word, std::string& secret) {
                                                         {"leaving", &timeouts.leaving},
                                                         {"remind", &timeouts.remind},
                                                         {"stalled", &timeouts.stalled},
+                                                        {"stalled_at_most", &timeouts.stalled_at_most},
                                                         {"give_up", &timeouts.give_up},
                                                         {"arrive", &timeouts.arrive},
                                                         {"heartbeat_timeout", &timeouts.heartbeat_timeout},
