@@ -5,6 +5,8 @@
 baleen_build_packages=(build-essential g++ cmake ninja-build ccache pkg-config libboost-dev libtomlplusplus-dev
   libspdlog-dev liblua5.4-dev libgtest-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libxbyak-dev libssl-dev libucx-dev
   libhwloc-dev libicu-dev libsentencepiece-dev liburing-dev)
+# Debian has it for this architecture alone; without it, OpenSSL encrypts.
+[ "$(uname -m)" != x86_64 ] || baleen_build_packages+=(libipsec-mb-dev)
 # What the tests need besides: the second compiler and standard library, the Lua linter, and small helper programs, some of
 # which make hosts and bad networks between them.
 baleen_test_packages=(clang libclang-rt-14-dev libc++-dev libc++abi-dev lld lua-check clang-format clang-tidy python3 python3-venv iproute2 iptables

@@ -28,7 +28,7 @@ apt-get "${options[@]}" update
 packages=()
 for package in "${baleen_build_packages[@]}"; do
   case "$package" in
-    build-essential | g++ | cmake | ninja-build | ccache | pkg-config | libxbyak-dev) ;; # of the machine that compiles
+    build-essential | g++ | cmake | ninja-build | ccache | pkg-config | libxbyak-dev | libipsec-mb-dev) ;; # of the machine that compiles
     *) packages+=("$package") ;;
   esac
 done

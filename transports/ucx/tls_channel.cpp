@@ -1,162 +1,87 @@
-/// \file OpenSSL over a socket that never blocks, with the records that it does not take kept here.
+/// \file A socket that never blocks, its handshake, and the records behind it with what the socket does not take yet.
 #include "tls_channel.hpp"
 
 #include <linux/sockios.h>
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/rand.h>
-#include <openssl/ssl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "tls_handshake.hpp"
+#include "tls_records.hpp"
+
 namespace baleen::ucx {
-
-struct TlsChannel::State {
-  std::unique_ptr<SSL, decltype(&SSL_free)> ssl{nullptr, SSL_free};
-  FileHandle socket;
-  std::string key;
-  std::string identity;        ///< what a connecting end calls itself
-  std::optional<Peers> heard;  ///< what it calls itself, as the other end heard it
-  std::uint64_t renewal = 0;
-  std::uint64_t encrypted = 0;  ///< bytes with the key of now
-  bool is_open = false, is_waiting = false;
-  int failure = 0;  ///< of the socket
-  std::vector<char> unsent = std::vector<char>(kKept);
-  std::size_t begin = 0, end = 0;
-
-  /// What is kept at most, and from how much on the socket is asked to take it.
-  static constexpr std::size_t kKept = 256 << 10, kSent = 64 << 10;
-  bool send_some();
-};
-
 namespace {
 
-constexpr std::array<unsigned char, 2> kSuite = {0x13, 0x01};
-constexpr const char* kSuiteName = "TLS_AES_128_GCM_SHA256";
-constexpr const char* kGroups = "X25519:P-256";
-constexpr std::string_view kIdentity = "baleen rank ", kTo = " to ";
+// What is kept for the socket at most, from how much on it is asked to take it, and what is read from it at once.
+constexpr std::size_t kKept = 256 << 10, kSent = 64 << 10, kRead = 256 << 10;
+// Content up to this is opened apart: it may be for the connection itself.
+constexpr std::size_t kControl = 512;
+// RFC 8446, sections 4 and 6.
+constexpr std::uint8_t kKeyUpdate = 24, kWarning = 1, kFatal = 2;
+constexpr std::uint8_t kCloseNotify = 0, kUnexpectedMessage = 10, kBadRecordMac = 20, kDecodeError = 50;
 
-std::optional<std::int32_t> number_from(std::string_view& text) {
-  std::int32_t number = -1;
-  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || number < 0) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  return number;
-}
+/// Bytes in a row: taken from the front, added at the end. Memory that was never used takes none.
+class Queue {
+ public:
+  explicit Queue(std::size_t room) : data_(std::make_unique_for_overwrite<std::uint8_t[]>(room)), room_(room) {}
 
-std::string identity_of(const TlsChannel::Peers& peers) {
-  return std::string(kIdentity) + std::to_string(peers.from) + std::string(kTo) + std::to_string(peers.to);
-}
+  std::size_t size() const { return end_ - begin_; }
+  const std::uint8_t* front() const { return data_.get() + begin_; }
+  std::uint8_t* back() { return data_.get() + end_; }
+  /// Where to put up to so many bytes; those that are there move where it has to be.
+  std::size_t make_room(std::size_t least) {
+    if (room_ - end_ < least && begin_ > 0) {
+      std::memmove(data_.get(), front(), size());
+      end_ -= std::exchange(begin_, 0);
+    }
+    return room_ - end_;
+  }
+  void added(std::size_t bytes) { end_ += bytes; }
+  void took(std::size_t bytes) {
+    begin_ += bytes;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
 
-/// Nothing where it is no identity of a rank.
-std::optional<TlsChannel::Peers> peers_from(std::string_view identity) {
-  if (!identity.starts_with(kIdentity)) return std::nullopt;
-  identity.remove_prefix(kIdentity.size());
-  const auto from = number_from(identity);
-  if (!from || !identity.starts_with(kTo)) return std::nullopt;
-  identity.remove_prefix(kTo.size());
-  const auto to = number_from(identity);
-  if (!to || !identity.empty()) return std::nullopt;
-  return TlsChannel::Peers{*from, *to};
-}
+ private:
+  std::unique_ptr<std::uint8_t[]> data_;
+  std::size_t room_, begin_ = 0, end_ = 0;
+};
 
 }  // namespace
 
-/// Calls of OpenSSL's, which know a channel by its state.
-struct TlsCalls {
-  using State = TlsChannel::State;
+struct TlsChannel::State {
+  FileHandle socket;
+  std::unique_ptr<TlsHandshake> handshake;  ///< until it is over
+  std::unique_ptr<TlsRecords> out, in;      ///< from then on
+  std::optional<Peers> heard;
+  std::uint64_t renewal = 0;
+  bool has_to_renew = false;  ///< the other end asked for it
+  Queue unsent{2 * kKept}, unread{kRead}, plain{TlsRecords::kLongest};
 
-  static State& state_of(SSL* ssl) { return *static_cast<State*>(SSL_get_app_data(ssl)); }
-
-  /// The key in the form in which OpenSSL takes it; null where there is no memory.
-  static SSL_SESSION* session_of(SSL* ssl) {
-    const std::string& key = state_of(ssl).key;
-    std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)> made(SSL_SESSION_new(), SSL_SESSION_free);
-    const SSL_CIPHER* const suite = SSL_CIPHER_find(ssl, kSuite.data());
-    const auto* const bytes = reinterpret_cast<const unsigned char*>(key.data());
-    if (!made || !suite || !SSL_SESSION_set1_master_key(made.get(), bytes, key.size())) return nullptr;
-    if (!SSL_SESSION_set_cipher(made.get(), suite)) return nullptr;
-    return SSL_SESSION_set_protocol_version(made.get(), TLS1_3_VERSION) ? made.release() : nullptr;
-  }
-
-  static int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
-    State& state = state_of(ssl);
-    state.heard = peers_from({reinterpret_cast<const char*>(identity), size});
-    *session = state.heard ? session_of(ssl) : nullptr;
-    return !state.heard || *session;
-  }
-
-  static int use_session(SSL* ssl, const EVP_MD*, const unsigned char** identity, std::size_t* size,
-                         SSL_SESSION** session) {
-    const State& state = state_of(ssl);
-    *identity = reinterpret_cast<const unsigned char*>(state.identity.data());
-    *size = state.identity.size();
-    *session = session_of(ssl);
-    return *session != nullptr;
-  }
-
-  /// Where OpenSSL writes records to.
-  static int keep(BIO* bio, const char* data, std::size_t bytes, std::size_t* taken) {
-    State& state = *static_cast<State*>(BIO_get_data(bio));
-    BIO_clear_retry_flags(bio);
-    if (State::kKept - state.end < bytes && !state.send_some()) return 0;
-    if (state.begin > 0) {
-      std::memmove(state.unsent.data(), state.unsent.data() + state.begin, state.end - state.begin);
-      state.end -= std::exchange(state.begin, 0);
-    }
-    *taken = std::min(bytes, State::kKept - state.end);
-    if (*taken == 0) {
-      BIO_set_retry_write(bio);
-      return 0;
-    }
-    std::memcpy(state.unsent.data() + state.end, data, *taken);
-    state.end += *taken;
-    return state.end - state.begin < State::kSent || state.send_some();
-  }
-
-  static long control(BIO* bio, int command, long, void*) {
-    if (command != BIO_CTRL_FLUSH) return 0;
-    State& state = *static_cast<State*>(BIO_get_data(bio));
-    BIO_clear_retry_flags(bio);
-    if (!state.send_some()) return 0;
-    return 1;  // what is kept is sent by `flush`
-  }
-
-  static const BIO_METHOD* method() {
-    static BIO_METHOD* const made = [] {
-      BIO_METHOD* const fresh = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "records to send");
-      if (fresh) {
-        BIO_meth_set_write_ex(fresh, keep);
-        BIO_meth_set_ctrl(fresh, control);
-      }
-      return fresh;
-    }();
-    return made;
+  bool send_some();
+  void seal(RecordKind kind, TlsRecords::Bytes content) {
+    out->seal(kind, content, unsent.back());
+    unsent.added(content.size() + TlsRecords::kMore);
   }
 };
 
-// False where the socket failed.
+// False where the socket failed; see errno.
 bool TlsChannel::State::send_some() {
-  while (begin < end) {
-    const ssize_t sent = ::send(socket.get(), unsent.data() + begin, end - begin, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (unsent.size() > 0) {
+    const ssize_t sent = ::send(socket.get(), unsent.front(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
-      begin += static_cast<std::size_t>(sent);
+      unsent.took(static_cast<std::size_t>(sent));
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-    failure = errno;
-    return false;
+    return errno == EAGAIN || errno == EWOULDBLOCK;
   }
-  begin = end = 0;
   return true;
 }
 
@@ -164,75 +89,145 @@ TlsChannel::TlsChannel(std::unique_ptr<State> state) : state_(std::move(state)) 
 TlsChannel::~TlsChannel() = default;
 
 int TlsChannel::socket() const { return state_->socket.get(); }
-bool TlsChannel::has_unsent() const { return state_->begin < state_->end; }
-std::optional<TlsChannel::Peers> TlsChannel::heard() const { return state_->is_open ? state_->heard : std::nullopt; }
+bool TlsChannel::has_unsent() const { return state_->unsent.size() > 0; }
+std::optional<TlsChannel::Peers> TlsChannel::heard() const { return state_->heard; }
 
-// What a call of OpenSSL's that was not done means.
-Step TlsChannel::after(int result) {
-  const int why = SSL_get_error(state_->ssl.get(), result);
-  if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return Step::kLater;
-  const int system = state_->failure != 0 ? state_->failure : errno;
-  const unsigned long error = ERR_peek_error();
-  if (why == SSL_ERROR_ZERO_RETURN)
-    why_ = "the other end closed it";
-  else if (why == SSL_ERROR_SYSCALL || state_->failure != 0)
-    why_ = system != 0 ? std::strerror(system) : "the other end is gone";
-  else if (ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    why_ = "the other end is gone";
-  else if (!state_->is_open)
-    why_ = "the other end does not know the job's key";
-  else
-    why_ = std::string("what came is not what was sent (TLS: ") +
-           (error != 0 ? ERR_reason_error_string(error) : "no reason") + "); something on the way changes it";
+Step TlsChannel::ended(std::string why) {
+  why_ = std::move(why);
   return Step::kEnded;
+}
+
+// Tells the other end, too, if there is room: it would wait for what is not read any more.
+Step TlsChannel::damaged(std::uint8_t alert, const char* what) {
+  const std::array<std::uint8_t, 2> words = {kFatal, alert};
+  if (state_->unsent.make_room(words.size() + TlsRecords::kMore) >= words.size() + TlsRecords::kMore) {
+    state_->seal(RecordKind::kAlert, words);
+    state_->send_some();
+  }
+  return ended(std::string("what came is not what was sent (TLS: ") + what + "); something on the way changes it");
 }
 
 Step TlsChannel::shake() {
-  SSL* const ssl = state_->ssl.get();
-  ERR_clear_error();
-  errno = 0;
-  const int done = SSL_do_handshake(ssl);
-  if (!state_->send_some()) return after(0);
-  if (done != 1) return after(done);
-  // OpenSSL calls a session resumed where a key that was there before opened it.
-  state_->is_open = SSL_session_reused(ssl) == 1;
-  if (state_->is_open) return Step::kDone;
-  why_ = "the other end does not know the job's key";
-  return Step::kEnded;
+  std::string words;
+  const Step step = state_->handshake->go(words);
+  if (state_->unsent.make_room(words.size()) < words.size()) return ended("the handshake does not end");
+  std::memcpy(state_->unsent.back(), words.data(), words.size());
+  state_->unsent.added(words.size());
+  if (!state_->send_some()) return ended(std::strerror(errno));
+  if (step == Step::kEnded) return ended(state_->handshake->why());
+  if (step != Step::kDone) return step;
+  state_->heard = state_->handshake->heard();
+  state_->out = state_->handshake->outgoing();
+  state_->in = state_->handshake->incoming();
+  state_->handshake.reset();
+  return state_->out && state_->in ? Step::kDone : ended("there is no memory for its keys");
+}
+
+// What the socket has.
+Step TlsChannel::fill() {
+  Queue& unread = state_->unread;
+  const std::size_t room = unread.make_room(TlsRecords::kLongest);
+  for (;;) {
+    const ssize_t got = recv(socket(), unread.back(), room, MSG_DONTWAIT);
+    if (got > 0) {
+      unread.added(static_cast<std::size_t>(got));
+      return Step::kDone;
+    }
+    if (got == 0) return ended("the other end is gone");
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Step::kLater;
+    if (errno != EINTR) return ended(std::strerror(errno));
+  }
+}
+
+// Opens the next record that has come whole, to `to` where all of its content fits there.
+Step TlsChannel::take_record(std::uint8_t* to, std::size_t room, std::size_t& got) {
+  Queue& unread = state_->unread;
+  std::optional<std::size_t> length;
+  while (!length || unread.size() < *length) {
+    if (!length && unread.size() >= TlsRecords::kHeaderBytes) {
+      length = TlsRecords::length_from(std::span<const std::uint8_t, TlsRecords::kHeaderBytes>(
+          unread.front(), TlsRecords::kHeaderBytes));
+      if (!length) return damaged(kUnexpectedMessage, "no record of data");
+    } else if (const Step step = fill(); step != Step::kDone) {
+      return step;
+    }
+  }
+  const std::size_t most = TlsRecords::room_for(*length);
+  const bool is_direct = most > kControl && most <= room;
+  std::uint8_t* const content = is_direct ? to : state_->plain.back();
+  const auto opened = state_->in->open({unread.front(), *length}, content);
+  unread.took(*length);
+  if (!opened) return damaged(kBadRecordMac, "another tag than its content has");
+  if (opened->kind == RecordKind::kData) {
+    if (is_direct) got = opened->bytes;
+    if (!is_direct) state_->plain.added(opened->bytes);
+    return Step::kDone;
+  }
+  const bool is_alert = opened->kind == RecordKind::kAlert;
+  if (!is_alert && opened->kind != RecordKind::kHandshake) return damaged(kUnexpectedMessage, "no kind of record");
+  return take_control(content, opened->bytes, is_alert);
+}
+
+Step TlsChannel::take_control(const std::uint8_t* content, std::size_t bytes, bool is_alert) {
+  if (is_alert) {
+    if (bytes != 2) return damaged(kDecodeError, "no alert");
+    if (content[1] == kCloseNotify) return ended("the other end closed it");
+    return ended("what came is not what was sent (TLS: says the other end with alert " + std::to_string(content[1]) +
+                 "); something on the way changes it");
+  }
+  constexpr std::array<std::uint8_t, 4> kHead = {kKeyUpdate, 0, 0, 1};
+  if (bytes != kHead.size() + 1 || !std::equal(kHead.begin(), kHead.end(), content) || content[4] > 1)
+    return damaged(kUnexpectedMessage, "no change of keys");
+  if (content[4] == 1) state_->has_to_renew = true;
+  return state_->in->renew() ? Step::kDone : ended("there is no memory for its keys");
 }
 
 Step TlsChannel::read(void* to, std::size_t most, std::size_t& got) {
-  ERR_clear_error();
-  errno = 0;
-  const int done = SSL_read_ex(state_->ssl.get(), to, most, &got);
-  return done ? Step::kDone : after(done);
+  got = 0;
+  while (got == 0) {
+    if (Queue& plain = state_->plain; plain.size() > 0) {
+      got = std::min(most, plain.size());
+      std::memcpy(to, plain.front(), got);
+      plain.took(got);
+    } else if (const Step step = take_record(static_cast<std::uint8_t*>(to), most, got); step != Step::kDone) {
+      return step;
+    }
+  }
+  return Step::kDone;
+}
+
+// For a record, behind one that changes the key.
+Step TlsChannel::make_room() {
+  constexpr std::size_t kRoom = TlsRecords::kContent + 2 * TlsRecords::kMore + 5;
+  if (state_->unsent.size() >= kKept && !state_->send_some()) return ended(std::strerror(errno));
+  return state_->unsent.size() < kKept && state_->unsent.make_room(kRoom) >= kRoom ? Step::kDone : Step::kLater;
+}
+
+bool TlsChannel::renew() {
+  state_->seal(RecordKind::kHandshake, std::array<std::uint8_t, 5>{kKeyUpdate, 0, 0, 1, 0});
+  state_->has_to_renew = false;
+  return state_->out->renew();
 }
 
 Step TlsChannel::write(const void* from, std::size_t bytes, std::size_t& taken) {
-  SSL* const ssl = state_->ssl.get();
-  ERR_clear_error();
-  errno = 0;
-  if (state_->encrypted >= state_->renewal && !state_->is_waiting &&
-      SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
-    state_->encrypted = 0;
-  const int done = SSL_write_ex(ssl, from, std::min(bytes, kRecord), &taken);
-  const Step step = done ? Step::kDone : after(done);
-  state_->is_waiting = step == Step::kLater;
-  if (done) state_->encrypted += taken;
-  return step;
+  taken = 0;
+  if (const Step step = make_room(); step != Step::kDone) return step;
+  if ((state_->out->count() >= state_->renewal || state_->has_to_renew) && !renew())
+    return ended("there is no memory for its keys");
+  taken = std::min(bytes, kRecord);
+  state_->seal(RecordKind::kData, {static_cast<const std::uint8_t*>(from), taken});
+  if (state_->unsent.size() < kSent || state_->send_some()) return Step::kDone;
+  return ended(std::strerror(errno));
 }
 
 Step TlsChannel::flush() {
-  if (!state_->send_some()) {
-    why_ = std::strerror(state_->failure);
-    return Step::kEnded;
-  }
+  if (!state_->send_some()) return ended(std::strerror(errno));
   return has_unsent() ? Step::kLater : Step::kDone;
 }
 
 void TlsChannel::end() {
-  ERR_clear_error();
-  if (state_->is_open) SSL_shutdown(state_->ssl.get());
+  const std::array<std::uint8_t, 2> words = {kWarning, kCloseNotify};
+  if (state_->out && make_room() == Step::kDone) state_->seal(RecordKind::kAlert, words);
 }
 
 bool TlsChannel::is_delivered() const {
@@ -240,63 +235,16 @@ bool TlsChannel::is_delivered() const {
   return !has_unsent() && (ioctl(socket(), SIOCOUTQ, &waiting) != 0 || waiting == 0);
 }
 
-Result<std::string> TlsJob::new_key() {
-  std::array<unsigned char, kKeyBytes> bytes;
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    return internal("ucx: this OpenSSL gives no random numbers for the job's key");
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-Result<TlsJob> TlsJob::make(const std::string& key, std::uint64_t renewal) {
-  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_method()), SSL_CTX_free);
-  SSL_CTX* const raw = context.get();
-  // Said here one by one, since the system's configuration of OpenSSL comes before.
-  const bool fits = raw && key.size() == kKeyBytes && SSL_CTX_set_min_proto_version(raw, TLS1_3_VERSION) &&
-                    SSL_CTX_set_max_proto_version(raw, TLS1_3_VERSION) && SSL_CTX_set_ciphersuites(raw, kSuiteName) &&
-                    SSL_CTX_set1_groups_list(raw, kGroups) && SSL_CTX_set_num_tickets(raw, 0) &&
-                    SSL_CTX_set_max_early_data(raw, 0) && TlsCalls::method();
-  if (!fits) return internal("ucx: this OpenSSL has no TLS 1.3 with " + std::string(kSuiteName) + " and " + kGroups);
-  SSL_CTX_set_session_cache_mode(raw, SSL_SESS_CACHE_OFF);
-  SSL_CTX_clear_options(raw, SSL_OP_ENABLE_MIDDLEBOX_COMPAT | SSL_OP_ALLOW_NO_DHE_KEX);
-  SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  // Many records with one call of the system.
-  SSL_CTX_set_read_ahead(raw, 1);
-  SSL_CTX_set_default_read_buffer_len(raw, 16 * (TlsChannel::kRecord + 256));
-  SSL_CTX_set_psk_find_session_callback(raw, &TlsCalls::find_session);
-  SSL_CTX_set_psk_use_session_callback(raw, &TlsCalls::use_session);
-  return TlsJob(context, key, renewal);
-}
-
 Result<std::unique_ptr<TlsChannel>> TlsJob::channel(FileHandle socket, std::string identity) const {
   auto state = std::make_unique<TlsChannel::State>();
-  state->ssl.reset(SSL_new(context_.get()));
-  SSL* const ssl = state->ssl.get();
-  BIO *const in = BIO_new_socket(socket.get(), BIO_NOCLOSE), *const out = BIO_new(TlsCalls::method());
-  if (!ssl || !in || !out) {
-    BIO_free(in);
-    BIO_free(out);
-    return internal("ucx: no memory for a connection between ranks");
-  }
-  BIO_set_data(out, state.get());
-  BIO_set_init(out, 1);
-  SSL_set_bio(ssl, in, out);
-  SSL_set_app_data(ssl, state.get());
+  BALEEN_TRY_ASSIGN(state->handshake, TlsHandshake::make(*context_, socket.get(), key_, std::move(identity)));
   state->socket = std::move(socket);
-  state->key = key_;
   state->renewal = renewal_;
-  state->identity = std::move(identity);
-  if (state->identity.empty()) {
-    SSL_set_accept_state(ssl);
-  } else {
-    SSL_set_connect_state(ssl);
-    // Who answers without the key could come with a certificate instead; none is trusted.
-    SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
-  }
   return std::unique_ptr<TlsChannel>(new TlsChannel(std::move(state)));
 }
 
 Result<std::unique_ptr<TlsChannel>> TlsJob::connecting(FileHandle socket, TlsChannel::Peers peers) const {
-  return channel(std::move(socket), identity_of(peers));
+  return channel(std::move(socket), TlsHandshake::identity_of(peers));
 }
 
 Result<std::unique_ptr<TlsChannel>> TlsJob::accepted(FileHandle socket) const { return channel(std::move(socket), {}); }

@@ -1,7 +1,8 @@
 /// \file A connection between two ranks: a socket under TLS 1.3 with a key of the job (RFC 8446, section 2.2).
 ///
 /// There are no certificates: who does not know the key gets no connection. A fresh Diffie-Hellman exchange keeps what
-/// was recorded secret from those who learn the key later.
+/// was recorded secret from those who learn the key later. OpenSSL makes the handshake; the records behind it are
+/// written here, straight from and to the messages.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +14,8 @@
 #include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
 
-struct ssl_st;      // OpenSSL's SSL
 struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+struct ssl_st;      // OpenSSL's SSL
 
 namespace baleen::ucx {
 
@@ -38,7 +39,7 @@ class TlsChannel {
   std::optional<Peers> heard() const;
 
   Step read(void* to, std::size_t most, std::size_t& got);
-  /// Encrypts, and keeps what the socket does not take yet. After kLater the same bytes have to be given again.
+  /// Encrypts, and keeps what the socket does not take yet. Nothing is taken where it is kLater.
   Step write(const void* from, std::size_t bytes, std::size_t& taken);
   /// Gives the socket what is kept.
   Step flush();
@@ -54,10 +55,15 @@ class TlsChannel {
 
  private:
   friend class TlsJob;
-  friend struct TlsCalls;
   struct State;
   explicit TlsChannel(std::unique_ptr<State> state);
-  Step after(int result);
+  Step ended(std::string why);
+  Step damaged(std::uint8_t alert, const char* what);
+  Step take_record(std::uint8_t* to, std::size_t room, std::size_t& got);
+  Step take_control(const std::uint8_t* content, std::size_t bytes, bool is_alert);
+  Step fill();
+  Step make_room();
+  bool renew();
 
   std::unique_ptr<State> state_;
   std::string why_;
@@ -70,9 +76,9 @@ class TlsJob {
 
   /// A new random key.
   static Result<std::string> new_key();
-  /// INTERNAL where this OpenSSL has no TLS 1.3 with what it needs. After each `renewal` bytes an end changes its key:
-  /// AES-GCM is safe for 2^24.5 records with one (RFC 8446, section 5.5), here 23 times as many bytes.
-  static Result<TlsJob> make(const std::string& key, std::uint64_t renewal = std::uint64_t{16} << 30);
+  /// INTERNAL where this OpenSSL has no TLS 1.3 with what it needs. After `renewal` records an end changes its key:
+  /// AES-GCM is safe for 2^24.5 records with one (RFC 8446, section 5.5), here 23 times as many.
+  static Result<TlsJob> make(const std::string& key, std::uint64_t renewal = std::uint64_t{1} << 20);
 
   /// The end of a socket that is being connected, or that was accepted.
   Result<std::unique_ptr<TlsChannel>> connecting(FileHandle socket, TlsChannel::Peers peers) const;

@@ -2,6 +2,7 @@
 #include "tls_channel.hpp"
 
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <cstring>
@@ -168,8 +169,8 @@ TEST(TlsChannel, EndsAtARepeatedRecordAndAtAMissingOne) {
   }
 }
 
-TEST(TlsChannel, ChangesItsKeyAfterSoManyBytes) {
-  Pair old_key, new_keys(some_key('k'), some_key('k'), {1, 0}, 50'000);
+TEST(TlsChannel, ChangesItsKeyAfterSoManyRecords) {
+  Pair old_key, new_keys(some_key('k'), some_key('k'), {1, 0}, 3);
   const std::string text = random_text(1'000'000);
   for (Pair* pair : {&old_key, &new_keys}) {
     ASSERT_EQ(pair->shake(), kBothDone);
@@ -178,6 +179,120 @@ TEST(TlsChannel, ChangesItsKeyAfterSoManyBytes) {
   }
   // A KeyUpdate is 5 bytes, in a record with 22 more.
   EXPECT_GE(new_keys.carried, old_key.carried + 27 * 10);
+}
+
+/// An end that is OpenSSL's alone, with the job's key.
+class OpensslEnd {
+ public:
+  OpensslEnd(int socket, bool connects, const std::string& key)
+      : context_(SSL_CTX_new(TLS_method()), SSL_CTX_free), ssl_(SSL_new(context_.get()), SSL_free), key_(key) {
+    SSL_set_min_proto_version(ssl_.get(), TLS1_3_VERSION);
+    SSL_set_ciphersuites(ssl_.get(), "TLS_AES_128_GCM_SHA256");
+    SSL_set_num_tickets(ssl_.get(), 0);
+    SSL_set_app_data(ssl_.get(), this);
+    SSL_set_psk_use_session_callback(ssl_.get(), [](SSL* ssl, const EVP_MD*, const unsigned char** identity,
+                                                    std::size_t* size, SSL_SESSION** session) {
+      constexpr std::string_view kName = "baleen rank 3 to 1";
+      *identity = reinterpret_cast<const unsigned char*>(kName.data());
+      *size = kName.size();
+      return (*session = session_of(ssl)) != nullptr ? 1 : 0;
+    });
+    SSL_set_psk_find_session_callback(
+        ssl_.get(), [](SSL* ssl, const unsigned char*, std::size_t, SSL_SESSION** session) {
+          return (*session = session_of(ssl)) != nullptr ? 1 : 0;
+        });
+    SSL_set_fd(ssl_.get(), socket);
+    connects ? SSL_set_connect_state(ssl_.get()) : SSL_set_accept_state(ssl_.get());
+  }
+  SSL* ssl() const { return ssl_.get(); }
+
+ private:
+  static SSL_SESSION* session_of(SSL* ssl) {
+    const std::string& key = static_cast<OpensslEnd*>(SSL_get_app_data(ssl))->key_;
+    SSL_SESSION* const made = SSL_SESSION_new();
+    SSL_SESSION_set1_master_key(made, reinterpret_cast<const unsigned char*>(key.data()), key.size());
+    constexpr unsigned char kSuite[] = {0x13, 0x01};
+    SSL_SESSION_set_cipher(made, SSL_CIPHER_find(ssl, kSuite));
+    SSL_SESSION_set_protocol_version(made, TLS1_3_VERSION);
+    return made;
+  }
+
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+  std::string key_;
+};
+
+TEST(TlsChannel, SpeaksWithOpenssl) {
+  for (const bool connects : {true, false}) {
+    SCOPED_TRACE(connects ? "OpenSSL connects" : "OpenSSL accepts");
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    const FileHandle other(ends[1]);
+    const auto job = TlsJob::make(some_key('k'), 3);
+    const auto ours =
+        connects ? *job->accepted(FileHandle(ends[0])) : *job->connecting(FileHandle(ends[0]), Peers{3, 1});
+    const OpensslEnd theirs(ends[1], connects, some_key('k'));
+    Step step = Step::kLater;
+    for (int turn = 0, done = 0; turn < 20 && (done != 1 || step != Step::kDone); ++turn) {
+      if (done != 1) done = SSL_do_handshake(theirs.ssl());
+      if (step == Step::kLater) step = ours->shake();
+    }
+    ASSERT_EQ(step, Step::kDone) << ours->why();
+
+    const std::string text = random_text(300'000);
+    std::string there, back;
+    std::vector<char> piece(20'000);
+    std::size_t sent = 0, returned = 0, count = 0;
+    bool has_asked = false;
+    for (int turn = 0; turn < 10'000 && back.size() < text.size(); ++turn) {
+      if (sent < text.size() && ours->write(text.data() + sent, text.size() - sent, count) == Step::kDone) sent += count;
+      ASSERT_NE(ours->flush(), Step::kEnded);
+      while (SSL_read_ex(theirs.ssl(), piece.data(), piece.size(), &count)) there.append(piece.data(), count);
+      // They change their key now and then, and ask for ours to change.
+      if (there.size() > text.size() / 2 && !std::exchange(has_asked, true)) {
+        ASSERT_EQ(SSL_key_update(theirs.ssl(), SSL_KEY_UPDATE_REQUESTED), 1);
+      }
+      const std::size_t more = std::min<std::size_t>(there.size() - returned, 10'000);
+      if (more > 0 && SSL_write_ex(theirs.ssl(), there.data() + returned, more, &count)) returned += count;
+      while (ours->read(piece.data(), piece.size(), count) == Step::kDone) back.append(piece.data(), count);
+    }
+    EXPECT_TRUE(has_asked);
+    EXPECT_EQ(there, text);
+    EXPECT_EQ(back, text);
+
+    if (connects) {
+      SSL_shutdown(theirs.ssl());
+      EXPECT_EQ(ours->read(piece.data(), piece.size(), count), Step::kEnded);
+      EXPECT_EQ(ours->why(), "the other end closed it");
+    } else {
+      ours->end();
+      EXPECT_EQ(ours->flush(), Step::kDone);
+      const int done = SSL_read_ex(theirs.ssl(), piece.data(), piece.size(), &count);
+      EXPECT_EQ(SSL_get_error(theirs.ssl(), done), SSL_ERROR_ZERO_RETURN);
+    }
+  }
+}
+
+TEST(TlsChannel, TellsTheOtherEndOfADamagedRecord) {
+  Pair pair;
+  ASSERT_EQ(pair.shake(), kBothDone);
+  pair.exchange("text", [](std::string& piece) { piece.back() = static_cast<char>(piece.back() ^ 1); });
+  pair.carry();
+  char letter = 0;
+  std::size_t count = 0;
+  EXPECT_EQ(pair.connecting->read(&letter, 1, count), Step::kEnded);
+  EXPECT_EQ(pair.connecting->why(),
+            "what came is not what was sent (TLS: says the other end with alert 20); something on the way changes it");
+}
+
+TEST(TlsChannel, EndsAtARecordThatIsNoneOfData) {
+  for (const std::string& record : {std::string("\x14\x03\x03\x00\x01\x01", 6), std::string("\x17\x03\x03\xff\xff", 5),
+                                    std::string("\x17\x03\x03\x00\x10", 5)}) {
+    Pair pair;
+    ASSERT_EQ(pair.shake(), kBothDone);
+    EXPECT_EQ(pair.exchange("text", [&](std::string& piece) { piece = record + piece; }), "");
+    EXPECT_NE(pair.accepting->why().find("(TLS: no record of data)"), std::string::npos) << pair.accepting->why();
+  }
 }
 
 TEST(TlsJob, HasAnotherKeyEachTime) {
