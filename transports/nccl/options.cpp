@@ -1,7 +1,7 @@
 /// \file From options to NCCL's configuration.
 #include "options.hpp"
 
-#include <cstdlib>
+#include "environment.hpp"
 
 namespace baleen::nccl {
 namespace {
@@ -79,11 +79,10 @@ std::string Options::effective(int version) const {
 }
 
 void set_environment(const Options& options, int version, std::int32_t rank, const Host& host) {
+  const auto variables = options.environment(version, rank);
+  set_variables(variables);
   std::string set;
-  for (const auto& [name, value] : options.environment(version, rank)) {
-    setenv(name.c_str(), value.c_str(), 1);
-    set += (set.empty() ? "" : ", ") + name + "=" + value;
-  }
+  for (const auto& [name, value] : variables) set += (set.empty() ? "" : ", ") + name + "=" + value;
   host.log(BALEEN_DEBUG, "set for NCCL: " + set);
 }
 

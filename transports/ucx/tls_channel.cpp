@@ -145,8 +145,8 @@ Step TlsChannel::take_record(std::uint8_t* to, std::size_t room, std::size_t& go
   std::optional<std::size_t> length;
   while (!length || unread.size() < *length) {
     if (!length && unread.size() >= TlsRecords::kHeaderBytes) {
-      length = TlsRecords::length_from(std::span<const std::uint8_t, TlsRecords::kHeaderBytes>(
-          unread.front(), TlsRecords::kHeaderBytes));
+      length = TlsRecords::length_from(
+          std::span<const std::uint8_t, TlsRecords::kHeaderBytes>(unread.front(), TlsRecords::kHeaderBytes));
       if (!length) return damaged(kUnexpectedMessage, "no record of data");
     } else if (const Step step = fill(); step != Step::kDone) {
       return step;

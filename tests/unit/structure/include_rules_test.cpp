@@ -103,7 +103,10 @@ TEST(Includes, ALibraryStaysInItsRoom) {
   EXPECT_FALSE(allowed("plugins/offload/host/store.cpp", "liburing.h", true));
   EXPECT_TRUE(allowed("tests/unit/plugins/launchers/x/x_test.cpp", "openssl/ssl.h", true)) << "it tests that folder";
   EXPECT_TRUE(allowed("transports/ucx/tls_channel.cpp", "openssl/ssl.h", true)) << "it encrypts what ranks send";
+  EXPECT_TRUE(allowed("tests/unit/transports/ucx/x_test.cpp", "openssl/ssl.h", true));
   EXPECT_FALSE(allowed("tests/unit/transports/x/x_test.cpp", "openssl/ssl.h", true));
+  EXPECT_TRUE(allowed("transports/ucx/gcm.cpp", "intel-ipsec-mb.h", true));
+  EXPECT_FALSE(allowed("transports/shm/transport.cpp", "intel-ipsec-mb.h", true));
   EXPECT_FALSE(allowed("transports/shm/transport.cpp", "openssl/ssl.h", true));
 }
 

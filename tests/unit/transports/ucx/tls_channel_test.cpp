@@ -197,10 +197,10 @@ class OpensslEnd {
       *size = kName.size();
       return (*session = session_of(ssl)) != nullptr ? 1 : 0;
     });
-    SSL_set_psk_find_session_callback(
-        ssl_.get(), [](SSL* ssl, const unsigned char*, std::size_t, SSL_SESSION** session) {
-          return (*session = session_of(ssl)) != nullptr ? 1 : 0;
-        });
+    SSL_set_psk_find_session_callback(ssl_.get(),
+                                      [](SSL* ssl, const unsigned char*, std::size_t, SSL_SESSION** session) {
+                                        return (*session = session_of(ssl)) != nullptr ? 1 : 0;
+                                      });
     SSL_set_fd(ssl_.get(), socket);
     connects ? SSL_set_connect_state(ssl_.get()) : SSL_set_accept_state(ssl_.get());
   }
@@ -245,7 +245,8 @@ TEST(TlsChannel, SpeaksWithOpenssl) {
     std::size_t sent = 0, returned = 0, count = 0;
     bool has_asked = false;
     for (int turn = 0; turn < 10'000 && back.size() < text.size(); ++turn) {
-      if (sent < text.size() && ours->write(text.data() + sent, text.size() - sent, count) == Step::kDone) sent += count;
+      if (sent < text.size() && ours->write(text.data() + sent, text.size() - sent, count) == Step::kDone)
+        sent += count;
       ASSERT_NE(ours->flush(), Step::kEnded);
       while (SSL_read_ex(theirs.ssl(), piece.data(), piece.size(), &count)) there.append(piece.data(), count);
       // They change their key now and then, and ask for ours to change.
