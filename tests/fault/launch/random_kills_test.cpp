@@ -1,10 +1,13 @@
-/// \file Kills at random moments of short runs: no hang, no orphan, no shared memory left, and the victim is named.
+/// \file Kills at random moments of short runs on nine clusters: no hang, no orphan, no shared memory, swap file or
+/// partial file left, and the victim is named.
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <random>
 
 #include "rank_job.hpp"
 #include "support/seed.hpp"
+#include "support/temporary_folder.hpp"
 #include "training_job.hpp"
 
 namespace baleen::test {
@@ -15,18 +18,36 @@ using std::chrono::seconds;
 
 /// A job to kill at.
 struct Target {
-  std::vector<std::string> command;
-  unsigned stops;  ///< one in so many victims is stopped instead
+  std::vector<std::string> command;  ///< "@" stands for a folder of each run
+  unsigned stops;                    ///< one in so many victims is stopped instead
   /// Whether the process had nothing left to do, by what the job printed: only then the job may end well without it.
   std::function<bool(const std::string& out, pid_t process)> was_done;
 };
+
+std::vector<std::string> command_in(const TemporaryFolder& folder, const Target& target) {
+  std::vector<std::string> words = target.command;
+  for (std::string& word : words)
+    if (const std::size_t at = word.find('@'); at != word.npos) word.replace(at, 1, folder.path());
+  return words;
+}
+
+/// Files that belong to a process: swap files, and those that were not written to their end.
+std::vector<std::string> leftovers(const TemporaryFolder& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename();
+    if (name.find("partial") != name.npos || name.find("swap") != name.npos) found.push_back(entry.path());
+  }
+  return found;
+}
 
 /// How long the job takes when nobody is killed: the shortest of three runs.
 microseconds undisturbed(const Target& target) {
   microseconds least = microseconds::max();
   for (int i = 0; i < 3; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    RunningJob job(target.command);
+    const TemporaryFolder folder;
+    RunningJob job(command_in(folder, target));
     EXPECT_EQ(job.ends(), 0) << job.err();
     EXPECT_TRUE(target.was_done(job.out(), process_of(job.out(), 0))) << "its last words are others: " << job.out();
     const auto took = std::chrono::steady_clock::now() - begin;
@@ -57,7 +78,8 @@ void expect_end_of(const Target& target, RunningJob& job, pid_t victim, int code
 /// then; if not, `longest` comes nearer to what this run took, as others may disturb runs now less than before.
 bool run_and_kill(const Target& target, microseconds& longest, std::mt19937_64& random) {
   const microseconds delay(random() % static_cast<std::uint64_t>(longest.count()));
-  RunningJob job(target.command);
+  const TemporaryFolder folder;
+  RunningJob job(command_in(folder, target));
   std::this_thread::sleep_for(delay);
   const std::set<pid_t> living = job.processes();
   if (living.empty()) {
@@ -73,23 +95,30 @@ bool run_and_kill(const Target& target, microseconds& longest, std::mt19937_64& 
   SCOPED_TRACE("signal " + std::to_string(signal) + " to the " + (is_launcher ? "launcher" : "process of a rank") +
                " after " + std::to_string(delay.count()) + " us");
   ::kill(victim, signal);
-  const auto code = job.ends();
-  EXPECT_TRUE(code) << "it hangs:\n" << job.out() << job.err();
+  const auto code = job.ends(seconds(10));
+  EXPECT_TRUE(code) << "it hangs for more than 10 s:\n" << job.out() << job.err();
   EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); })) << "an orphan is left";
   if (code) expect_end_of(target, job, victim, *code);
+  if (leftovers(folder).empty()) return true;
+  // The next run there clears away what belongs to nobody.
+  std::vector<std::string> again = command_in(folder, target);
+  again.insert(again.end(), {"--resume", "auto"});
+  RunningJob next(again);
+  EXPECT_EQ(next.ends(), 0) << next.err();
+  EXPECT_EQ(leftovers(folder), std::vector<std::string>());
   return true;
 }
 
-void kill_again_and_again(const Target& target) {
+void kill_again_and_again(const Target& target, int kills) {
   std::mt19937_64 random(seed());
   const std::set<std::string> before = shared_memory_names();
   microseconds longest = undisturbed(target);
   int hits = 0;
-  for (int i = 0; hits < BALEEN_KILLS && i < 2 * BALEEN_KILLS && !testing::Test::HasFailure(); ++i) {
+  for (int i = 0; hits < kills && i < 2 * kills + 10 && !testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("run " + std::to_string(i));
     hits += run_and_kill(target, longest, random);
   }
-  EXPECT_EQ(hits, BALEEN_KILLS) << "too few lived when they should be hit";
+  EXPECT_EQ(hits, kills) << "too few lived when they should be hit";
   for (const std::string& name : shared_memory_names())
     EXPECT_TRUE(before.contains(name) || name.find("baleen") == std::string::npos) << name << " is left in /dev/shm";
 }
@@ -104,14 +133,53 @@ TEST(RandomKills, OfRanksThatOnlyMeet) {
     }
     return told == 2 || all == 6;
   };
-  kill_again_and_again({rank_program({"3", "stopped=300", "grace=300", "*:pid", "*:work:40", "*:pid"}), 4, told_twice});
+  kill_again_and_again({rank_program({"3", "stopped=300", "grace=300", "*:pid", "*:work:40", "*:pid"}), 4, told_twice},
+                       BALEEN_KILLS / 2);
 }
 
+struct Cluster {
+  const char* name;
+  std::vector<std::string> settings;
+  std::vector<std::string> words = {};
+};
+void PrintTo(const Cluster& cluster, std::ostream* out) { *out << cluster.name; }
+
+const std::string kData = "plan=[{strategy=\"data\"}]", kUcx = "transport.plugin=\"ucx\"";
+
+class RandomKillsOn : public testing::TestWithParam<Cluster> {};
+
 // No step ends without all ranks, so where the last one has, all have done their part.
-TEST(RandomKills, OfATraining) {
+TEST_P(RandomKillsOn, ATraining) {
+  const Cluster& cluster = GetParam();
+  std::vector<std::string> command = {build_dir() + "/bin/baleen",
+                                      "run",
+                                      source_dir() + "/examples/01_hello/train.lua",
+                                      "--steps",
+                                      "200",
+                                      "--log-level",
+                                      "warning"};
+  for (const std::string& setting : cluster.settings) command.insert(command.end(), {"--set", setting});
+  command.insert(command.end(), cluster.words.begin(), cluster.words.end());
   const auto made_all_steps = [](const std::string& out, pid_t) { return out.find("step 200/200") != out.npos; };
-  kill_again_and_again({training(3, 200), 16, made_all_steps});
+  kill_again_and_again({command, 16, made_all_steps}, (BALEEN_KILLS / 2 + 8) / 9);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Clusters, RandomKillsOn,
+    testing::Values(
+        Cluster{"SharedMemory", {"mesh.data=3", kData}}, Cluster{"Ucx", {"mesh.data=2", kData, kUcx}},
+        Cluster{"UcxPosix", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=2}]", kUcx, "transport.tls=[\"posix\"]"}},
+        Cluster{"Encrypted", {"mesh.data=2", kData, kUcx, "transport.encrypt=true"}},
+        Cluster{"Zero1", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=1}]"}},
+        Cluster{"Zero3", {"mesh.data=3", "plan=[{strategy=\"zero\",stage=3}]"}},
+        Cluster{"Tensor2d", {"mesh.tensor=4", "plan=[{strategy=\"tensor\",mode=\"2d\"}]"}},
+        Cluster{"OffloadNvme",
+                {"mesh.data=2", "plan=[{strategy=\"data\"},{strategy=\"offload\",parameters=[\"*\"],min_elements=1}]",
+                 "offload.plugin=\"nvme\"", "offload.path=[\"@\"]"}},
+        Cluster{"Checkpoints",
+                {"mesh.data=2", kData, "checkpoint={folder=\"@/checkpoints\",every=20}"},
+                {"--save", "@/model.safetensors"}}),
+    [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace baleen::test
