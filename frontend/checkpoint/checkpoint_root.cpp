@@ -120,6 +120,7 @@ Status CheckpointRoot::begin_writing(const ShardFormat& format) {
   for (const auto& entry : fs::directory_iterator(folder_, failure))
     if (is_partial(entry.path().filename().string())) left.push_back(entry.path());
   for (const fs::path& path : left) BALEEN_TRY(format.remove(path.string()));
+  for (const char* const name : {kLatest, kBest}) sdk::remove_left_partials(folder_ / name);
   return {};
 }
 

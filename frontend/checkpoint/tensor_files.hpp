@@ -36,6 +36,9 @@ Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string&
 /// before a long training, where it costs nothing.
 Status check_saving(const Registry& plugins, const std::string& path);
 
+/// Whether the disk has so many bytes left for it, as far as the system tells.
+Status check_room(const std::string& path, std::uint64_t bytes);
+
 /// Writes a file, all or nothing. `facts` become its metadata.
 Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,
                          const std::map<std::string, std::string>& facts = {});

@@ -12,6 +12,7 @@
 #include "compiler/plan/strategies.hpp"
 #include "core/memory/planning_memory.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/kernel_check.hpp"
@@ -21,6 +22,15 @@
 
 namespace baleen::app {
 namespace {
+
+/// Of all ranks together, each parameter once.
+std::uint64_t parameter_bytes(const Plan& plan) {
+  std::uint64_t bytes = 0;
+  for (const PersistentSpec& one : plan.persistent)
+    if (one.role == Role::parameter)
+      bytes += static_cast<std::uint64_t>(element_count(one.type.shape)) * dtype_size(one.type.dtype);
+  return bytes;
+}
 
 /// The store of the manifest's [offload], or of the best member.
 Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64_t seed, const Place& place,
@@ -125,6 +135,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   now_doing("planning");
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.only));
   BALEEN_TRY(printer.finish());
+  if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
   if (run->speaks() && !flags.alone && !setup.manifest.offload.where.empty() && !offloads(plan))

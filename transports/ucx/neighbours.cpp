@@ -2,6 +2,7 @@
 #include "neighbours.hpp"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -22,12 +23,19 @@ std::string host_identity() {
   return identity.empty() ? "?" : identity;
 }
 
-// Empty where it read the word.
-std::string read_word(std::int32_t rank, pid_t process, std::uintptr_t address, std::uint64_t expected) {
+// In which space of process numbers this process is: a container may have its own.
+std::uint64_t space_of_processes() {
+  struct stat space {};
+  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
+}
+
+// Empty where it read the word, or the process is no more, which others tell.
+std::string read_word(std::int32_t rank, pid_t process, bool is_seen, std::uintptr_t address, std::uint64_t expected) {
   std::uint64_t word = 0;
   const iovec local{&word, sizeof word}, remote{reinterpret_cast<void*>(address), sizeof word};
   const ssize_t bytes = process_vm_readv(process, &local, 1, &remote, 1, 0);
   if (bytes == static_cast<ssize_t>(sizeof word) && word == expected) return {};
+  if (bytes < 0 && errno == ESRCH && is_seen) return {};
   return "reading memory of rank " + std::to_string(rank) + " (process " + std::to_string(process) +
          "): " + (bytes < 0 ? std::strerror(errno) : "it is another process here");
 }
@@ -40,7 +48,8 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
   made->near_.resize(static_cast<std::size_t>(rendezvous.ranks()));
   const std::string host = host_identity();
   std::ostringstream mine;
-  mine << host << ' ' << getpid() << ' ' << reinterpret_cast<std::uintptr_t>(&made->word_) << ' ' << made->word_;
+  mine << host << ' ' << getpid() << ' ' << reinterpret_cast<std::uintptr_t>(&made->word_) << ' ' << made->word_ << ' '
+       << space_of_processes();
   rendezvous.put(key(rendezvous.rank()), mine.str());
   for (std::int32_t rank = 0; rank < rendezvous.ranks(); ++rank) {
     if (rank == rendezvous.rank()) continue;
@@ -48,11 +57,12 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
     std::string their_host;
     pid_t process = 0;
     std::uintptr_t address = 0;
-    std::uint64_t word = 0;
-    theirs >> their_host >> process >> address >> word;
+    std::uint64_t word = 0, space = 0;
+    theirs >> their_host >> process >> address >> word >> space;
     if (their_host != host) continue;
     made->near_[static_cast<std::size_t>(rank)] = true;
-    if (probe && made->refusal_.empty()) made->refusal_ = read_word(rank, process, address, word);
+    if (probe && made->refusal_.empty())
+      made->refusal_ = read_word(rank, process, space == space_of_processes(), address, word);
   }
   return made;
 }
