@@ -35,13 +35,15 @@ inline std::uint64_t space_of_processes() {
   return number;
 }
 
-/// When a process was started, in ticks since the host's start; 0: there is none. A number is used again, a pair is
-/// not.
+/// When a process was started, in ticks since the host's start; 0: there is none, or it has ended and nobody has asked
+/// how, as where a container's first process does not. A number is used again, a pair is not.
 inline std::uint64_t start_of_process(std::uint64_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::size_t at = text.rfind(')');  // the name before it may have anything in it
   constexpr int kFieldsBefore = 20;
+  const char state = at != text.npos && at + 2 < text.size() ? text[at + 2] : 'X';
+  if (state == 'Z' || state == 'X') return 0;
   for (int i = 0; i < kFieldsBefore && at != text.npos; ++i) at = text.find(' ', at + 1);
   std::uint64_t start = 0;
   if (at != text.npos) std::from_chars(text.data() + at + 1, text.data() + text.size(), start);

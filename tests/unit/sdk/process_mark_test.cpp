@@ -43,6 +43,20 @@ TEST_F(ProcessMark, IsOfADeadProcessOnlyWhereItsPidBeganAtAnotherTime) {
     EXPECT_FALSE(is_mark_of_dead_process(word)) << word;
 }
 
+/// A container's first process may never ask how the processes ended that others left to it.
+TEST_F(ProcessMark, IsOfADeadProcessThatNobodyHasAskedAbout) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    folder.write(process_mark(), "");
+    ::_exit(0);
+  }
+  siginfo_t ended{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(count(), 1u);
+  EXPECT_TRUE(is_mark_of_dead_process(fs::directory_iterator(folder.path())->path().filename().string()));
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
 TEST_F(ProcessMark, LetsPartialsOfTheDeadBeRemovedAndNoOthers) {
   const fs::path target = folder / "model.safetensors";
   in_another([&] {
