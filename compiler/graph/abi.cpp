@@ -1,8 +1,7 @@
 /// \file Ops, attributes and layouts to and from the C ABI, and the graph's verbs as a plugin calls them.
 #include "compiler/graph/abi.hpp"
 
-#include <exception>
-
+#include "baleen/caught.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 
@@ -92,8 +91,8 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
   table_.append = [](void* p, const baleen_op_view_t* spec, ValueId* outputs, std::uint64_t capacity) {
     try {
       return self(p).append(spec, outputs, capacity);
-    } catch (const std::exception& e) {
-      return self(p).keep(internal(e.what()));
+    } catch (...) {
+      return self(p).keep(sdk::caught_error());
     }
   };
   table_.redirect = [](void* p, ValueId from, ValueId to, OpId except) {
@@ -144,8 +143,8 @@ void AbiGraph::add_context_verbs() {
   table_.amend = [](void* p, OpId id, const baleen_op_view_t* spec) {
     try {
       return self(p).amend(id, spec);
-    } catch (const std::exception& e) {
-      return self(p).keep(internal(e.what()));
+    } catch (...) {
+      return self(p).keep(sdk::caught_error());
     }
   };
   table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {

@@ -2,13 +2,13 @@
 /// plan's own data. Each borrows all and lives during one call of the strategy; no exception leaves, and the first
 /// refusal is kept with its text.
 #pragma once
-#include <exception>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "baleen/caught.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/strategy.h"
 #include "compiler/plan/passes.hpp"
@@ -42,8 +42,8 @@ class Verbs {
     Status status;
     try {
       status = verb();
-    } catch (const std::exception& e) {
-      status = internal(e.what());
+    } catch (...) {
+      status = sdk::caught_error();
     }
     if (status) return BALEEN_OK;
     const baleen_status_t code = status.error().code;

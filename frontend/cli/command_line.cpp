@@ -20,9 +20,9 @@ namespace {
 
 constexpr const char* kEnd = "--";
 constexpr const char* kFooter =
-    "Exit codes: 0 success, 2 bad input, 3 the plan does not fit into memory, 4 a peer was lost, 5 ended by a signal "
-    "after "
-    "a checkpoint was saved, 70 our own bug.";
+    "Exit codes: 0 success, 1 `validate`: a case failed, 2 bad input, 3 the plan does not fit into memory, 4 a peer "
+    "was lost, 5 ended by a signal after a checkpoint was saved, 6 damaged: numbers are NaN or infinite, copies of "
+    "them differ, or kept bytes have changed, 70 our own bug.";
 
 /// CLI11 takes a vector from its back.
 void parse_words(CLI::App& app, std::vector<std::string> words) {
@@ -130,7 +130,8 @@ class Parser {
     sub.add_option("--dtype", dtype_, "Precision of the computation: fp32 or fp64; stands above the script's")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"fp32", "fp64"}));
-    sub.footer("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.");
+    sub.footer(std::string("Words after `--` are the script's own: baleen.arg(\"NAME\") reads `-- --NAME VALUE`.\n\n") +
+               kFooter);
   }
 
   void add_host(CLI::App& sub, HostOptions& out) {

@@ -2,12 +2,23 @@
 #include "frontend/cli/exit_code.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 namespace baleen::app {
+namespace {
+
+/// Whether standard output is a pipe or a terminal whose other end is closed.
+bool has_no_reader() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return ::poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+}  // namespace
 
 int exit_code(baleen_status_t status) {
   switch (status) {
@@ -38,11 +49,15 @@ void open_standard_files() {
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
 }
 
-Status flush_output() {
+Status flush_output() { return print_output({}); }
+
+Status print_output(std::string_view text) {
   const bool failed = std::ferror(stdout) != 0;
   errno = 0;
-  if ((std::fflush(stdout) == 0 && !failed) || errno == EPIPE) return {};
-  const std::string why = errno ? std::string(": ") + std::strerror(errno) : std::string();
+  const bool taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  const int reason = taken ? 0 : errno;
+  if ((taken && !failed) || reason == EPIPE || has_no_reader()) return {};
+  const std::string why = reason ? std::string(": ") + std::strerror(reason) : std::string();
   return Error{BALEEN_IO, "standard output did not take all that was printed" + why, {}};
 }
 
@@ -54,6 +69,7 @@ int end_output(const Log& log, int code) {
 int conclude(const Log& log, const Status& status, RankLink* link) {
   if (!status) return report(log, status.error(), link);
   if (!link) return kSuccess;
+  if (const Status taken = flush_output(); !taken) return report(log, taken.error(), link);
   const Status finished = link->finish();
   return finished ? kSuccess : report(log, finished.error(), link);
 }

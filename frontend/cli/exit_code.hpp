@@ -1,5 +1,7 @@
 /// \file How a command ends: the exit code that scripts see, and the one line that people see.
 #pragma once
+#include <string_view>
+
 #include "baleen/result.hpp"
 #include "core/launch/rank_link.hpp"
 #include "core/log/log.hpp"
@@ -29,13 +31,17 @@ int report(const Log& log, const Error& error, RankLink* link = nullptr);
 /// Writing there fails, as it would without.
 void open_standard_files();
 
-/// An error where what was printed so far has not all been taken; none where nobody reads it any more.
+/// An error where what was printed so far has not all been taken (a full disk, a closed descriptor); none where nobody
+/// reads it any more.
 Status flush_output();
 
-/// `code`, or that of an error where what was printed has not all been taken (a full disk, a closed descriptor).
+/// Prints and flushes `text`. The same errors, and always with the reason, which is not known of earlier prints.
+Status print_output(std::string_view text);
+
+/// `code`, or that of an error where what was printed has not all been taken.
 int end_output(const Log& log, int code);
 
-/// The same for a command that may have succeeded; a rank says that it is done.
+/// The exit code of a command that ends with `status`. A rank that succeeds and has printed all says that it is done.
 int conclude(const Log& log, const Status& status, RankLink* link);
 
 }  // namespace baleen::app

@@ -1,6 +1,5 @@
 /// \file `baleen graph`: prints a job's graph, its parameters and FLOPs.
 #include <cstdio>
-#include <iostream>
 
 #include "compiler/plan/strategies.hpp"
 #include "core/input/nearest.hpp"
@@ -58,10 +57,8 @@ Status graph(const GraphOptions& options, const Setup& setup) {
     return invalid(unknown_word("graph", options.graph, names), options.script.string());
   }
   const Graph& graph = chosen->graph;
-  std::cout << (options.dot ? print_dot(graph) : print(graph));
-  std::cout << (options.dot ? "// " : "# ") << options.graph << ": " << summary(graph, plan.persistent)
-            << mesh_text(plan.mesh) << '\n';
-  return {};
+  return print_output((options.dot ? print_dot(graph) + "// " : print(graph) + "# ") + options.graph + ": " +
+                      summary(graph, plan.persistent) + mesh_text(plan.mesh) + "\n");
 }
 
 }  // namespace

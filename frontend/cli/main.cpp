@@ -81,8 +81,8 @@ int run(const std::string& program, const std::vector<std::string>& words, const
       parse_command_line(words, setup ? setup->registry.descriptors() : std::vector<Descriptor>());
   // Help is shown whatever else is wrong; then the setup's error comes first, since flags depend on it.
   if (const auto* text = command ? std::get_if<TextOnly>(&*command) : nullptr) {
-    std::fputs(text->text.c_str(), stdout);
-    return kSuccess;
+    const Status printed = print_output(text->text);
+    return printed ? kSuccess : report(log, printed.error());
   }
   if (!setup) return report(log, setup.error());
   if (!command) return report(log, command.error());
@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
     // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
     if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
     const int code = app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
+    // A rank's output has ended in conclude, before its launcher heard that it is done.
     return as.link ? code : app::end_output(log, code);
   } catch (...) {
     Error error = sdk::caught_error();

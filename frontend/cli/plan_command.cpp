@@ -1,6 +1,4 @@
 /// \file `baleen plan`: prints what each rank will hold and send, for one manifest or for several side by side.
-#include <cstdio>
-
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/assembly.hpp"
@@ -27,6 +25,12 @@ Result<PlanReport> plan_for(const PlanOptions& options, const std::filesystem::p
   return plan_for(options, setup, false);
 }
 
+/// Prints; what does not fit is the first that is said.
+Status print(const std::string& text, const Status& verdict) {
+  const Status taken = print_output(text);
+  return verdict ? taken : verdict;
+}
+
 /// Good where one of them fits; else what the first one was refused for.
 Status compare(const PlanOptions& options, const Setup& around) {
   std::vector<ComparedPlan> plans;
@@ -44,9 +48,7 @@ Status compare(const PlanOptions& options, const Setup& around) {
       if (first) first = report.error();
     }
   }
-  std::fputs((options.json ? comparison_json(plans) : comparison_text(plans)).c_str(), stdout);
-  std::fflush(stdout);
-  return fits ? Status() : first;
+  return print(options.json ? comparison_json(plans) : comparison_text(plans), fits ? Status() : first);
 }
 
 /// Returns whether it fits.
@@ -54,9 +56,7 @@ Status plan(const PlanOptions& options, const Setup& setup) {
   if (!options.manifests.empty()) return compare(options, setup);
   BALEEN_TRY_ASSIGN(PlanReport report, plan_for(options, setup, true));
   if (options.measure_seconds) BALEEN_TRY(measure_offload(report, options, setup, *options.measure_seconds));
-  std::fputs((options.json ? to_json(report) : to_text(report)).c_str(), stdout);
-  std::fflush(stdout);
-  return report.verdict;
+  return print(options.json ? to_json(report) : to_text(report), report.verdict);
 }
 
 }  // namespace

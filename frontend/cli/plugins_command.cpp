@@ -106,8 +106,8 @@ int print_stub(const Setup& setup) {
   Status made = register_builtin_ops(ops);
   if (made) made = register_op_plugins(ops, setup.registry);
   if (!made) return report(setup.log, made.error());
-  std::fputs(editor_stub(ops).c_str(), stdout);
-  return kSuccess;
+  const Status printed = print_output(editor_stub(ops));
+  return printed ? kSuccess : report(setup.log, printed.error());
 }
 
 }  // namespace
@@ -123,7 +123,8 @@ int plugins_command(const PluginsOptions& options, const Setup& setup) {
   for (const Descriptor& one : all)
     if (options.names.empty() || std::ranges::count(options.names, one.name)) shown.push_back(&one);
   if (options.json) {
-    std::fputs(to_json(setup.registry, shown).c_str(), stdout);
+    if (const Status printed = print_output(to_json(setup.registry, shown)); !printed)
+      return report(setup.log, printed.error());
   } else {
     print(setup.registry, shown, !options.names.empty());
   }

@@ -49,8 +49,8 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
               one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
               note.empty() ? "" : (note + "\n").c_str(),
               judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
-  std::fflush(stdout);
-  if (!judgement.difference) return {};
+  const Status taken = flush_output();
+  if (!judgement.difference) return taken;
   return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference);
 }
 

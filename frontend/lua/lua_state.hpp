@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "baleen/caught.hpp"
 #include "frontend/lua/interfaces.hpp"
 #include "frontend/lua/lua_include.hpp"
 #include "frontend/lua/script_error.hpp"
@@ -114,10 +115,8 @@ int guarded(lua_State* L) {
     return Function(L);
   } catch (const ScriptError& e) {
     error = e.error();
-  } catch (const std::bad_alloc&) {
-    error = {BALEEN_NO_MEMORY, "out of memory", {}};
-  } catch (const std::exception& e) {
-    error = internal(e.what());
+  } catch (const std::exception&) {
+    error = sdk::caught_error();
   }
   raise(L, std::move(error));
 }

@@ -29,17 +29,19 @@ class Threads::Pool {  // NOLINT(clang-analyzer-optin.performance.Padding)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int thread = 1; thread <= workers; ++thread) {
-      workers_.emplace_back([this, thread] { work(thread); });
-      place(workers_.back().native_handle(), thread, cores, allowed, pin);
+    try {
+      for (int thread = 1; thread <= workers; ++thread) {
+        workers_.emplace_back([this, thread] { work(thread); });
+        place(workers_.back().native_handle(), thread, cores, allowed, pin);
+      }
+    } catch (...) {  // no more threads, or no memory for one
+      leave();
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  ~Pool() {
-    leaving_ = true;
-    event_signal(posted_, ++posts_);
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~Pool() { leave(); }
 
   void run(std::int64_t tasks, const void* body, Task call) {
     constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
@@ -52,6 +54,11 @@ class Threads::Pool {  // NOLINT(clang-analyzer-optin.performance.Padding)
   }
 
  private:
+  void leave() {
+    leaving_ = true;
+    event_signal(posted_, ++posts_);
+    for (std::thread& worker : workers_) worker.join();
+  }
   static void place(pthread_t thread, int number, const std::vector<int>& cores, const cpu_set_t& allowed, bool pin) {
     if (cores.empty()) return;
     cpu_set_t mask = allowed;

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdexcept>
 
+#include "baleen/caught.hpp"
 #include "baleen/op_kind.hpp"
 
 namespace baleen::sdk {
@@ -158,12 +159,10 @@ inline baleen_status_t cuda(void* self, const baleen_cuda_request_t* request, ba
     if (!given) status = given.error().code;
     reason = given ? std::string() : given.error().text();
     if (given) made = *std::move(given);
-  } catch (const std::exception& error) {
-    status = BALEEN_INTERNAL;
-    reason = error.what();
   } catch (...) {
-    status = BALEEN_INTERNAL;
-    reason = "it threw what is no std::exception";
+    Error error = sdk::caught_error();
+    status = error.code;
+    reason = std::move(error.message);
   }
   text.source = abi(made.source);
   text.entry = abi(made.entry);

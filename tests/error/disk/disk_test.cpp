@@ -150,9 +150,37 @@ TEST_F(FullDisk, BehindStandardOutputIsTold) {
                 "cannot write to standard output");
     EXPECT_TRUE(std::filesystem::remove(model)) << "it was trained and saved";
   }
-  const ProcessResult listed = run_process({"bash", "-c", "'" + build_dir() + "/bin/baleen' plugins > /dev/full"});
-  EXPECT_EQ(listed.exit_code, kBadInput);
-  EXPECT_TRUE(listed.err.starts_with("error: standard output did not take all that was printed")) << listed.err;
+}
+/// Commands that only print have failed then, on one rank and on several.
+TEST_F(FullDisk, BehindStandardOutputFailsWhatOnlyPrints) {
+  const std::string script = folder_.write(
+      "train.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local points = baleen.data.table { rows = { { 1, 2, 0 }, { 3, 4, 1 }, { 5, 6, 0 }, { 7, 8, 1 } },\n"
+      "  held_out = 0 }\nprint('read')\n"
+      "return baleen.job { model = nn.linear { out = points.classes }, data = points, batch = 4, steps = 2,\n"
+      "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('sgd') }\n");
+  const std::string bench = "bench transport --set mesh.data=2 --seconds 0.001 --to 16";
+  for (const std::string& command : {std::string("plugins"), std::string("plugins --json"), std::string("run --help"),
+                                     "graph " + script, "plan " + script, "plan --json " + script, "verify " + script,
+                                     "verify --set mesh.data=2 " + script, bench, bench + " --json"}) {
+    const auto with = [&](const std::string& output) {
+      return run_process({"bash", "-c", "'" + build_dir() + "/bin/baleen' " + command + " " + output});
+    };
+    const auto expect_failed = [&](const ProcessResult& result, const std::string& reason) {
+      EXPECT_EQ(result.exit_code, kBadInput) << command;
+      EXPECT_TRUE(result.err.starts_with("error: ")) << command << ": " << result.err;
+      const std::string lost = "standard output did not take all that was printed";
+      // Where it is printed in parts, the reason may belong to an earlier one.
+      EXPECT_TRUE(result.err.ends_with(lost + ": " + reason + "\n") ||
+                  (command == "plugins" && result.err.ends_with(lost + "\n")))
+          << command << ": " << result.err;
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << command << ": " << result.err;
+    };
+    expect_failed(with("> /dev/full"), "No space left on device");
+    expect_failed(with(">&-"), "Bad file descriptor");
+    EXPECT_EQ(with("| true").err, "") << command;
+  }
 }
 /// No file that is opened later becomes standard output.
 TEST_F(FullDisk, IsNoWorseThanAClosedOutput) {

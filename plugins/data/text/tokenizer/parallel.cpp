@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <mutex>
-#include <new>
-#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "baleen/caught.hpp"
 
 namespace baleen::text {
 
@@ -28,10 +28,8 @@ Status for_each_part(std::size_t count, std::size_t threads, const std::function
   const auto guarded = [&](std::size_t part) -> Status {
     try {
       return work(part);
-    } catch (const std::bad_alloc&) {
-      return Error{BALEEN_NO_MEMORY, "out of memory", {}};
-    } catch (const std::exception& problem) {
-      return internal(problem.what());
+    } catch (...) {
+      return sdk::caught_error();
     }
   };
   const auto take = [&] {
@@ -44,7 +42,10 @@ Status for_each_part(std::size_t count, std::size_t threads, const std::function
     }
   };
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take);
+  try {
+    for (std::size_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take);
+  } catch (const std::system_error&) {  // no more threads: those that are there do all of it
+  }
   take();
   for (std::thread& thread : others) thread.join();
   return first;

@@ -1,6 +1,9 @@
 /// \file The verbs of strategies write structs as far as the strategy has them, and refuse offers that cannot be.
 #include <gtest/gtest.h>
 
+#include <new>
+#include <stdexcept>
+
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategy_verbs.hpp"
 #include "support/op_cases.hpp"
@@ -49,6 +52,21 @@ TEST(GradientVerbs, AddTensors) {
   EXPECT_TRUE(gradients->states[0].spec.has_terms);
   EXPECT_EQ(gradients->states[1].spec.name, "member.q");
   EXPECT_FALSE(gradients->states[1].spec.has_terms);
+}
+
+class ThrowingVerbs : public Verbs<ThrowingVerbs, baleen_gradients_t> {
+ public:
+  template <class Thrown>
+  baleen_status_t status_of(const Thrown& thrown) {
+    return run([&]() -> Status { throw thrown; });
+  }
+};
+
+TEST(AnyVerbs, TellMemoryThatRunsOutFromBugs) {
+  ThrowingVerbs verbs;
+  EXPECT_EQ(verbs.status_of(std::bad_alloc()), BALEEN_NO_MEMORY);
+  EXPECT_EQ(verbs.status_of(std::runtime_error("on fire")), BALEEN_INTERNAL);
+  EXPECT_EQ(verbs.status().error().message, "out of memory") << "the first";
 }
 
 /// A matmul [8, 8] by [8, 8] on a mesh of two axes.

@@ -1,0 +1,56 @@
+/// \file Memory and threads that run out, wherever in a run, are a limit of the machine: exit code 3, and never a bug.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr int kDoesNotFit = 3;
+
+/// From what starts a rank to what is enough for a small job.
+class LittleMemory : public testing::Test {
+ protected:
+  ProcessResult run(int megabytes, const std::vector<std::string>& more) const {
+    std::vector<std::string> words{
+        "bash", "-c",   "ulimit -v $0; exec \"$@\"", std::to_string(megabytes * 1000), build_dir() + "/bin/baleen",
+        "run",  script_};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_process(words);
+  }
+  /// Every limit ends well or with one line that says what is missing. Returns how many runs were refused.
+  int refused(const std::vector<std::string>& more) const {
+    int count = 0;
+    for (int megabytes = 50; megabytes <= 72; megabytes += 2) {
+      const ProcessResult result = run(megabytes, more);
+      if (result.exit_code == 0) continue;
+      ++count;
+      EXPECT_EQ(result.exit_code, kDoesNotFit) << megabytes << " MB: " << result.err;
+      EXPECT_TRUE(result.err.starts_with("error: ")) << megabytes << " MB: " << result.err;
+      EXPECT_NE(result.err.find("memory"), std::string::npos) << megabytes << " MB: " << result.err;
+      EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << megabytes << " MB: " << result.err;
+    }
+    return count;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string script_ = folder_.write(
+      "train.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local points = baleen.data.table { rows = { { 1, 2, 0 }, { 3, 4, 1 }, { 5, 6, 0 }, { 7, 8, 1 } },\n"
+      "  held_out = 0 }\n"
+      "return baleen.job { model = nn.linear { out = points.classes }, data = points, batch = 4, steps = 2,\n"
+      "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('sgd') }\n");
+};
+
+TEST_F(LittleMemory, OfTwoRanksIsNoBug) {
+  EXPECT_GT(refused({"--set", "mesh.data=2", "--set", "transport.plugin=shm", "--set", "compute.threads=1"}), 0);
+}
+/// Some threads of the pool are there already.
+TEST_F(LittleMemory, OfManyThreadsIsNoBug) { EXPECT_GT(refused({"--set", "compute.threads=16"}), 0); }
+
+}  // namespace
+}  // namespace baleen::test
