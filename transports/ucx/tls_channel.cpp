@@ -18,8 +18,8 @@
 namespace baleen::ucx {
 namespace {
 
-// What is kept for the socket at most, from how much on it is asked to take it, and what is read from it at once. A call
-// of the system costs less per byte the more it takes, and all this fits into the second level of caches.
+// What is kept for the socket at most, from how much on it is asked to take it, and what is read from it at once. A
+// call of the system costs less per byte the more it takes, and all this fits into the second level of caches.
 constexpr std::size_t kKept = 512 << 10, kSent = 256 << 10, kRead = 256 << 10;
 // Content up to this is opened apart: it may be for the connection itself.
 constexpr std::size_t kControl = 512;
