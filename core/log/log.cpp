@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/log/last_lines.hpp"
+#include "core/log/presentable.hpp"
 
 namespace baleen {
 namespace {
@@ -108,7 +109,7 @@ void Log::set_level(baleen_level_t level) const {
 }
 
 void Log::write(baleen_level_t level, std::string_view text) const {
-  const std::string plain = presentable(text);
+  const std::string plain = presentable(text, kLongestMessage);
   text = plain;
   state_->logger.log(native(level), spdlog::string_view_t(text.data(), text.size()));
   const auto known = std::find_if(kLevels.begin(), kLevels.end(), [=](const auto& one) { return one.second == level; });
@@ -126,25 +127,6 @@ void Log::dump(std::span<const std::string> lines) {
   std::fputs("---- flight recorder: the last lines of the log ----\n", stderr);
   for (const std::string& line : lines) std::fprintf(stderr, "%s\n", line.c_str());
   std::fputs("---- end of flight recorder ----\n", stderr);
-}
-
-std::string presentable(std::string_view text) {
-  constexpr std::size_t kLongest = std::size_t{16} << 10;
-  std::string plain;
-  plain.reserve(std::min(text.size(), kLongest));
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool ends_letter = byte < 0x80 || byte >= 0xC0;  // not within a letter of UTF-8
-    if (plain.size() >= kLongest && ends_letter)
-      return plain + "... (" + std::to_string(text.size() - i) + " bytes more)";
-    if ((byte >= 0x20 && byte != 0x7F) || byte == '\n' || byte == '\t') {
-      plain += text[i];
-    } else {
-      constexpr const char* kDigits = "0123456789abcdef";
-      plain += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return plain;
 }
 
 std::optional<baleen_level_t> level_from(std::string_view name) {

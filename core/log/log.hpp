@@ -54,9 +54,6 @@ class Log {
   std::shared_ptr<State> state_;
 };
 
-/// As it is shown: control characters are written out ("\\x1b"), since a terminal would obey them; cut behind 16 KiB.
-std::string presentable(std::string_view text);
-
 /// "debug", "info", "warning", "error"; nothing for another word.
 std::optional<baleen_level_t> level_from(std::string_view name);
 

@@ -114,6 +114,22 @@ void Monitors::record(baleen_record_kind_t kind, std::int64_t step, std::int64_t
   });
 }
 
+bool Monitors::print(std::int64_t step, std::int64_t steps, std::string_view line) {
+  const double at = seconds();
+  bool is_shown = false;
+  enqueue([&] {
+    const baleen_fact_t message{abi("message"), 0, abi(line)};
+    const baleen_record_t record{sizeof(baleen_record_t), BALEEN_RECORD_NOTE, rank_, step, steps, at, &message, 1};
+    for (auto& member : members_) {
+      if (member->plugin.descriptor().score < 0) continue;
+      tell(*member, [&](Member& m) { return m.table->record(m.monitor, &record); });
+      is_shown = is_shown || !member->failed;
+    }
+  });
+  drain();
+  return is_shown;
+}
+
 void Monitors::spans(std::vector<MonitorSpan> spans) {
   enqueue([this, spans = std::move(spans)] {
     std::vector<baleen_span_t> list;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -53,6 +54,10 @@ class Monitors {
   /// Queues a record. [one thread]
   void record(baleen_record_kind_t kind, std::int64_t step, std::int64_t steps, std::vector<Fact> facts);
   void spans(std::vector<MonitorSpan> spans);
+  /// A note of what the script prints, to the monitors that show a run to people: those with a score of 0 or more,
+  /// which are on unless switched off. Returns when they have been told it, behind all that was queued before; false
+  /// where none of them was. [one thread]
+  bool print(std::int64_t step, std::int64_t steps, std::string_view line);
   /// Returns when everything queued has been told.
   void drain();
   /// Why the first monitor that failed did so. After `drain`.

@@ -330,6 +330,10 @@ void Session::note(const std::string& message) {
   impl_->monitors.record(BALEEN_RECORD_NOTE, impl_->steps_done, impl_->options.steps, {{"message", 0, message}});
 }
 
+bool Session::print(std::string_view line) {
+  return impl_->monitors.print(impl_->steps_done, impl_->options.steps, line);
+}
+
 std::uint64_t Session::allocated_bytes() const { return impl_->persistent_arena.bytes() + impl_->work_arena.bytes(); }
 
 void Session::finish(std::vector<Fact> more) {

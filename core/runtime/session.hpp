@@ -66,6 +66,8 @@ class Session {
   /// own runs. INVALID where name, inputs, dtypes or shapes are not the program's.
   Result<HostTensors> run(const std::string& name, const HostTensors& inputs);
   void note(const std::string& message);
+  /// Shows a line of the script's among what monitors show; false where none of them does (Monitors::print).
+  bool print(std::string_view line);
   /// Tells the monitors the closing summary, `more` at its end.
   void finish(std::vector<Fact> more = {});
 

@@ -111,6 +111,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   run->described_ = std::move(described);
   run->alone_ = flags.alone;
   run->save_ = flags.save;
+  run->shows_prints_ = with_monitors && run->speaks() && !flags.print && !flags.silent;
   Job& job = run->script().job();
   const std::string where = job.where;
   const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself

@@ -96,6 +96,7 @@ class Run : public TrainingRun {
   /// Whether this step is saved there.
   bool is_saved() const { return saved_step_ == session_->steps_done(); }
   Status checkpoint() override;
+  bool print(std::string_view line) override { return shows_prints_ && session_->print(line); }
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
   Status finish_checkpoints() { return checkpoints_ ? checkpoints_->finish() : Status(); }
   /// Waits until monitors have been told all; then why one of them has failed, and lacks something of the run.
@@ -135,6 +136,7 @@ class Run : public TrainingRun {
   std::string save_;                     ///< RunFlags::save
   const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
   std::int64_t saved_step_ = -1;         ///< that was saved there
+  bool shows_prints_ = false;            ///< what the script prints comes between what monitors show
   bool alone_ = false;                   ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;         ///< null with one rank
   Described described_;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/input/nearest.hpp"
+#include "core/log/presentable.hpp"
 #include "frontend/lua/bindings.hpp"
 
 namespace baleen {
@@ -57,14 +58,21 @@ int describe(lua_State* L) {
   return 1;
 }
 
+/// presentable(text): as a terminal may get it.
+int presentable_text(lua_State* L) {
+  push_text(L, presentable(Arguments(L, "presentable").text(1, "text")));
+  return 1;
+}
+
 }  // namespace
 
 void bind_message(lua_State* L) {
-  set_functions(L, std::array<Function, 5>{{{"where", &guarded<&where>},
+  set_functions(L, std::array<Function, 6>{{{"where", &guarded<&where>},
                                             {"entry", &guarded<&entry>},
                                             {"fail", &guarded<&fail>},
                                             {"unknown_word", &guarded<&unknown>},
-                                            {"describe", &guarded<&describe>}}});
+                                            {"describe", &guarded<&describe>},
+                                            {"presentable", &guarded<&presentable_text>}}});
 }
 
 }  // namespace baleen

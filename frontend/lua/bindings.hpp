@@ -16,7 +16,7 @@ void bind_pointwise(lua_State* L);  ///< an opcode each, `pointwise`, random num
 void bind_parameter(lua_State* L);  ///< parameters and the layers' scopes
 void bind_parallel(lua_State* L);   ///< annotations
 void bind_data(lua_State* L);       ///< data sets
-void bind_message(lua_State* L);    ///< failing, places, nearest words
+void bind_message(lua_State* L);    ///< failing, places, nearest words, text for terminals
 void bind_files(lua_State* L);      ///< JSON files
 
 }  // namespace baleen

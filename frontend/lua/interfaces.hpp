@@ -57,6 +57,9 @@ class TrainingRun {
   virtual Status save(const std::string& path) = 0;
   /// Saves the whole run now, where it saves checkpoints.
   virtual Status checkpoint() = 0;
+  /// Shows a line that the script prints in its place among what the run shows of itself; false where the run shows
+  /// nothing, or not this.
+  virtual bool print(std::string_view) { return false; }
 };
 
 }  // namespace baleen

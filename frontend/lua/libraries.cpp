@@ -4,7 +4,7 @@
 namespace baleen {
 namespace {
 
-/// print: to the run's own sink, which speaks on rank 0 alone.
+/// print: among what the run shows while one is driven, else to the script's own sink, which speaks on rank 0 alone.
 int print(lua_State* L) {
   std::string line;
   const int count = lua_gettop(L);
@@ -14,7 +14,8 @@ int print(lua_State* L) {
     line.append(i > 1 ? "\t" : "").append(text, size);
     lua_pop(L, 1);
   }
-  LuaState::of(L).options().print(line);
+  const LuaState& state = LuaState::of(L);
+  if (!state.run || !state.run->print(line)) state.options().print(line);
   return 0;
 }
 

@@ -40,7 +40,7 @@ Console::Console(Screen screen, Live live, std::int64_t every)
     : screen_(screen), live_(live == Live::kOn || (live == Live::kAuto && screen.is_terminal())), every_(every) {}
 
 Console::~Console() {
-  if (drawn_) screen_.write("\n");
+  if (!drawn_.empty()) screen_.write("\n");
 }
 
 Status Console::record(const Record& record) {
@@ -51,11 +51,11 @@ Status Console::record(const Record& record) {
     case BALEEN_RECORD_EVALUATE: {
       std::string line = "step " + progress_of(record);
       for (const baleen_fact_t& fact : record.facts()) line += "  " + label_of(fact) + " " + text_of(fact);
-      print_line(line);
+      print_above(line);
       break;
     }
     case BALEEN_RECORD_NOTE:
-      if (const auto* message = record.find("message")) print_line(text_of(*message));
+      if (const auto* message = record.find("message")) print_above(text_of(*message));
       break;
     case BALEEN_RECORD_FINISH:
       print_line("finished " + progress_of(record) + " steps");
@@ -119,17 +119,21 @@ void Console::draw(const Record& record) {
     line += screen_.has_colour() ? "\x1b[36m" + bar + "\x1b[0m " : bar + " ";
   }
   line += fitting(parts, width - (has_bar ? kBarWidth + 4 : 1));
-  screen_.write(line + "\x1b[K\x1b[?7h");
-  drawn_ = true;
+  drawn_ = line + "\x1b[K\x1b[?7h";
+  screen_.write(drawn_);
   if (last) {
     screen_.write("\n");
-    drawn_ = false;
+    drawn_.clear();
   }
 }
 
+void Console::print_above(const std::string& lines) {
+  screen_.write((drawn_.empty() ? "" : "\r\x1b[K") + lines + "\n" + drawn_);
+}
+
 void Console::print_line(const std::string& line) {
-  screen_.write((drawn_ ? "\r\x1b[K" : "") + line + "\n");
-  drawn_ = false;
+  screen_.write((drawn_.empty() ? "" : "\r\x1b[K") + line + "\n");
+  drawn_.clear();
 }
 
 void Console::print_facts(const Record& record) {

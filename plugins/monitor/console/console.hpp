@@ -24,6 +24,9 @@ class Console : public Monitor {
   void start(const Record& record);
   void step(const Record& record);
   void draw(const Record& record);
+  /// Lines above the live one, which stays.
+  void print_above(const std::string& lines);
+  /// Lines in the place of the live one.
   void print_line(const std::string& line);
   void print_facts(const Record& record);
   std::string remaining(const Record& record);
@@ -31,7 +34,7 @@ class Console : public Monitor {
 
   Screen screen_;
   bool live_;
-  bool drawn_ = false;  // the live line is on the screen
+  std::string drawn_;  // the live line that is on the screen
   std::int64_t every_;
   std::string unit_ = "rows";
   std::int64_t first_step_ = -1, last_printed_ = -1;

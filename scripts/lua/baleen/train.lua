@@ -19,5 +19,5 @@ return function(job, run)
     if held_out and every > 0 and facts.step % every == 0 and facts.step < job.steps then evaluate(job, run) end
   end
   if held_out then evaluate(job, run) end
-  if job.generate then print(generate.write(job, run, job.generate)) end
+  if job.generate then print(core.presentable(generate.write(job, run, job.generate))) end
 end

@@ -2,6 +2,8 @@
 /// tested beside the script host (tests/unit/script); these show that they reach the user whole.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -123,6 +125,28 @@ TEST_F(Scripts, AGroupOfParametersThatNobodyHas) {
   expect_refused(text, script() +
                            ":5: a group of optimizer `sgd`: no parameter matches `heat.*`; did you mean "
                            "`head.*`?");
+}
+
+/// Monitors are told on a thread of their own; what a script prints stands where it was printed, on one rank and two.
+TEST_F(Scripts, PrintBetweenTheLinesOfTheRun) {
+  std::string text = job_with("nn.linear { out = 2 }, on_step = function(facts) print('printed ' .. facts.step) end");
+  text.replace(text.find("steps = 1"), 9, "steps = 5");
+  text.insert(text.find("return"), "print 'described'\n");
+  for (const char* const ranks : {"1", "2"}) {
+    const ProcessResult result = run(text, {"--set", std::string("mesh.data=") + ranks});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<std::string> order;
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);)
+      if (line == "described" || line.starts_with("printed ") || line.starts_with("step ") ||
+          line.starts_with("finished"))
+        order.push_back(line.substr(0, line.find('/')));
+    const std::vector<std::string> expected{"described", "step 1", "printed 1", "step 2", "printed 2", "step 3",
+                                            "printed 3", "step 4", "printed 4", "step 5", "printed 5", "finished 5"};
+    EXPECT_EQ(order, expected) << result.out;
+  }
+  const ProcessResult alone = run(text, {"--set", "monitors.console=false"});
+  EXPECT_EQ(alone.out, "described\nprinted 1\nprinted 2\nprinted 3\nprinted 4\nprinted 5\n") << alone.err;
 }
 
 TEST_F(Scripts, ACallbackThatFails) {

@@ -79,5 +79,22 @@ TEST_F(Generate, DrawsTheSameTextFromTheSameSeed) {
 /// Ranks are for training: the text is that of one.
 TEST_F(Generate, IsOfOneRankOnAnyMesh) { EXPECT_EQ(text("ale", 8, "0", {"--set", "mesh.data=2"}), periodic(2, 11)); }
 
+/// A text whose period has bytes that a terminal obeys, and one that is no text: they are written out, by `run` too.
+TEST(GeneratedBytes, ThatAreNoTextAreWrittenOut) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += std::string("w\x1b[\0\xff\n.", 7);
+  const std::string data = folder.write("bytes.txt", text), model = folder / "model.safetensors";
+  const std::string script = source_dir() + "/tests/parity/generate/periodic.lua";
+  const std::string shown = "w\\x1b[\\x00\\xff\n.w\\x1b[\\x00\\xff\n.";
+  const ProcessResult trained = run_baleen({"run", script, "--save", model, "--", "--sample", "--data", data});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_NE(trained.out.find(shown + "\n"), std::string::npos) << trained.out;
+  for (const char byte : {'\x1b', '\0', '\xff'}) EXPECT_EQ(trained.out.find(byte), std::string::npos);
+  const ProcessResult generated = run_baleen({"generate", script, "--load", model, "--prompt", "w", "--tokens", "13",
+                                              "--temperature", "0", "--", "--data", data});
+  EXPECT_EQ(generated.out, shown + "\n") << generated.err;
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -12,5 +12,6 @@ return baleen.job {
     nn.linear { name = "head", out = corpus.vocab, bias = false },
   },
   loss = nn.cross_entropy {}, data = corpus, batch = 8, steps = 60, seed = 1,
+  generate = baleen.arg("sample", false) and { prompt = "w", tokens = 13, temperature = 0 } or nil,
   optimizer = baleen.optimizer("adamw", { lr = baleen.cosine { peak = 1e-2, warmup = 5 } }),
 }

@@ -31,5 +31,14 @@ TEST(Monitors, AreToldEverythingInOrder) {
       EXPECT_NE(lines[i].find(part), std::string::npos) << part << " in " << lines[i];
 }
 
+/// A file for programs is none of those.
+TEST(Monitors, ThatShowNothingToPeopleAreNotToldWhatAScriptPrints) {
+  TemporaryFolder folder;
+  SmallRun run(folder);
+  ASSERT_TRUE(run.status) << run.status.error().text();
+  EXPECT_FALSE(run.session->print("hello"));
+  EXPECT_TRUE(run.finish().empty());
+}
+
 }  // namespace
 }  // namespace baleen::test

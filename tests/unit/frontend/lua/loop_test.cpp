@@ -43,6 +43,12 @@ class CountingRun : public TrainingRun {
     return {};
   }
 
+  bool print(std::string_view line) override {
+    if (shows_prints) calls += "'" + std::string(line) + "'";
+    return shows_prints;
+  }
+
+  bool shows_prints = false;
   std::string calls;
   std::vector<std::vector<std::int32_t>> windows;
   std::int64_t fail_at = -1;
@@ -78,6 +84,17 @@ TEST_F(Loop, TellsTheCallbacks) {
     on_evaluate = function(facts) print("held out", facts.loss) end,)"),
             "sse0");
   EXPECT_EQ(printed_, "1\t10.0\t1\n2\t9.0\t2\nheld out\t0.5\n");
+}
+
+/// What is printed before stays with the script's sink.
+TEST_F(Loop, PrintsAmongWhatTheRunShows) {
+  run_.shows_prints = true;
+  auto script = loaded("print('described')\n" + job_of(kModel,
+                                                       "steps = 2, on_step = function(facts) print(facts.step, "
+                                                       "'done') end,"));
+  ASSERT_TRUE(script && script->train(run_));
+  EXPECT_EQ(run_.calls, "s'1\tdone's'2\tdone'e0");
+  EXPECT_EQ(printed_, "described\n");
 }
 
 TEST_F(Loop, RunsTheJobsOwn) {

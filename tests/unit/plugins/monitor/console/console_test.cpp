@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <regex>
 #include <sstream>
 
 #include "support/captured_output.hpp"
@@ -115,10 +116,20 @@ TEST_F(ConsoleTest, FitsTheWindowAfterAResize) {
 TEST_F(ConsoleTest, WritesLinesAboveTheLiveOne) {
   FakeTerminal terminal(100);
   Console console(Screen(terminal.descriptor()), Live::kAuto, 0);
+  tell(console, BALEEN_RECORD_NOTE, 0, 100, 0, {{"message", std::string("begun")}});
+  EXPECT_EQ(terminal.text(), "begun\r\n") << "there is no live line yet";
   step(console, 1, 100, 1);
-  terminal.text();
-  tell(console, BALEEN_RECORD_NOTE, 1, 100, 1, {{"message", std::string("saved")}});
-  EXPECT_EQ(terminal.text(), "\r\x1b[Ksaved\r\n");
+  const std::string live = terminal.text();
+  // Also what the script prints in several lines, or none.
+  for (const std::string text : {"saved", "a table\n1\t2", ""}) {
+    tell(console, BALEEN_RECORD_NOTE, 1, 100, 1, {{"message", text}});
+    const std::string shown = std::regex_replace(text, std::regex("\n"), "\r\n");
+    EXPECT_EQ(terminal.text(), "\r\x1b[K" + shown + "\r\n" + live) << "cleared, and drawn again";
+  }
+  tell(console, BALEEN_RECORD_EVALUATE, 1, 100, 1, {{"held_out_loss", 2.5}});
+  EXPECT_EQ(terminal.text(), "\r\x1b[Kstep 1/100  held out loss 2.5\r\n" + live);
+  tell(console, BALEEN_RECORD_FINISH, 1, 100, 1, {});
+  EXPECT_EQ(terminal.text(), "\r\x1b[Kfinished 1/100 steps\r\n") << "nothing is live any more";
 }
 
 TEST_F(ConsoleTest, UsesColourOnlyWhereItIsWelcome) {
