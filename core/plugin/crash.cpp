@@ -13,6 +13,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <mutex>
+#include <set>
+#include <span>
 #include <string_view>
 
 #include "core/log/last_lines.hpp"
@@ -26,15 +29,19 @@ constexpr bool kIsSanitized = true;
 constexpr bool kIsSanitized = false;
 #endif
 
+/// Of a plugin, or of a library that came into the process with or after one.
 struct Code {
-  const char* title = nullptr;
+  const char* title = nullptr;  // of the plugin; of a library: of the one whose opening brought it, null for others
   const char* file = nullptr;
   std::uintptr_t begin = 0, end = 0;
+  bool is_plugin = false;
 };
 
 constexpr std::size_t kMostCode = 1024;
 std::array<Code, kMostCode> code;
 std::atomic<std::size_t> code_count{0};
+std::atomic<bool> reports{false};
+std::mutex naming;  // of those who add; the handler only reads
 std::atomic<const char*> loading{nullptr}, phase{""};
 std::atomic<std::int64_t> phase_step{-1};
 std::atomic<bool> crashed{false};
@@ -70,11 +77,16 @@ class Line {
   std::size_t size_ = 0;
 };
 
+/// Libraries may be closed and others come to their addresses: the last one counts.
 const Code* code_at(std::uintptr_t address) {
-  const std::size_t count = std::min(code_count.load(std::memory_order_acquire), kMostCode);
-  for (std::size_t i = 0; i < count; ++i)
+  for (std::size_t i = code_count.load(std::memory_order_acquire); i-- > 0;)
     if (code[i].begin <= address && address < code[i].end) return &code[i];
   return nullptr;
+}
+
+std::string_view name_of(const Code& library) {
+  const std::string_view path = library.file;
+  return path.substr(path.rfind('/') + 1);
 }
 
 std::string_view name_of(int signal) {
@@ -106,11 +118,71 @@ int frames_of(const ucontext_t& context, std::array<void*, 64>& frames) {
   return count + backtrace(frames.data() + count, static_cast<int>(frames.size()) - count);
 }
 
+/// The offsets of those frames that are in this code.
+void add_addresses(Line& line, const Code& where, std::span<void* const> frames) {
+  std::uintptr_t before = 0;
+  for (void* const frame : frames) {
+    const auto at = reinterpret_cast<std::uintptr_t>(frame);
+    if (at < where.begin || at >= where.end || at == before) continue;
+    if (before != 0) line << ", ";
+    line.number((before = at) - where.begin, 16);
+  }
+}
+
+/// Whose code a signal came in.
+struct Guilt {
+  const Code* innermost = nullptr;  // of a plugin or a library
+  const Code* plugin = nullptr;     // the innermost of a plugin
+  const char* title = nullptr;      // of that plugin, or of the one that brought the library
+
+  explicit Guilt(std::span<void* const> frames) {
+    for (void* const frame : frames) {
+      const Code* const found = code_at(reinterpret_cast<std::uintptr_t>(frame));
+      if (!found) continue;
+      if (!innermost) innermost = found;
+      if (!plugin && found->is_plugin) plugin = found;
+    }
+    title = plugin ? plugin->title : innermost ? innermost->title : nullptr;
+  }
+  bool is_in_library() const { return innermost && !innermost->is_plugin; }
+};
+
+void add_place(Line& line, const Guilt& guilt) {
+  if (guilt.is_in_library()) {
+    line << " inside " << name_of(*guilt.innermost);
+    if (guilt.title) line << ", which " << guilt.title << " uses";
+  } else if (guilt.plugin) {
+    line << " in " << guilt.title << " (" << guilt.plugin->file << ")";
+  } else if (const char* const loads = loading.load(std::memory_order_relaxed)) {
+    line << " while " << loads << " was loaded";
+  }
+}
+
+void add_cause(Line& line, const Guilt& guilt, std::span<void* const> frames) {
+  if (guilt.is_in_library())
+    line << (guilt.title ? "; a bug of that plugin or of that library" : "; a bug of that library or of who uses it");
+  else if (guilt.plugin || loading.load(std::memory_order_relaxed))
+    line << "; a bug of that plugin";
+  else
+    line << "; a bug of Baleen or of a library it uses";
+  if (!guilt.innermost) return;
+  line << ", whose code was at ";
+  add_addresses(line, *guilt.innermost, frames);
+  if (guilt.is_in_library()) {
+    line << " of " << guilt.innermost->file;
+    if (guilt.plugin) {
+      line << ", called at ";
+      add_addresses(line, *guilt.plugin, frames);
+      line << " of " << guilt.plugin->file;
+    }
+  }
+  line << " (addr2line -Cfe FILE ADDRESS)";
+}
+
 void say(int signal, const siginfo_t& info, const ucontext_t& context) {
-  std::array<void*, 64> frames;
-  const int count = frames_of(context, frames);
-  const Code* guilty = nullptr;
-  for (int i = 0; i < count && !guilty; ++i) guilty = code_at(reinterpret_cast<std::uintptr_t>(frames[i]));
+  std::array<void*, 64> all;
+  const std::span<void* const> frames(all.data(), static_cast<std::size_t>(frames_of(context, all)));
+  const Guilt guilt(frames);
   Line line;
   line << "error: crashed (" << name_of(signal);
   if (signal == SIGSEGV || signal == SIGBUS) {
@@ -118,11 +190,7 @@ void say(int signal, const siginfo_t& info, const ucontext_t& context) {
     line.number(reinterpret_cast<std::uintptr_t>(info.si_addr), 16);
   }
   line << ")";
-  const char* const loads = loading.load(std::memory_order_relaxed);
-  if (guilty)
-    line << " in " << guilty->title << " (" << guilty->file << ")";
-  else if (loads)
-    line << " while " << loads << " was loaded";
+  add_place(line, guilt);
   if (const char* const doing = phase.load(std::memory_order_relaxed); *doing) {
     line << ", " << doing;
     if (const auto step = phase_step.load(std::memory_order_relaxed); step >= 0) {
@@ -130,18 +198,7 @@ void say(int signal, const siginfo_t& info, const ucontext_t& context) {
       line.number(static_cast<std::uint64_t>(step), 10);
     }
   }
-  line << (guilty || loads ? "; a bug of that plugin" : "; a bug of Baleen or of a library it uses");
-  if (guilty) {
-    line << ", whose code was at ";
-    std::uintptr_t before = 0;
-    for (int i = 0; i < count; ++i) {
-      const auto at = reinterpret_cast<std::uintptr_t>(frames[i]);
-      if (at < guilty->begin || at >= guilty->end || at == before) continue;
-      if (before != 0) line << ", ";
-      line.number((before = at) - guilty->begin, 16);
-    }
-    line << " (addr2line -Cfe FILE ADDRESS)";
-  }
+  add_cause(line, guilt, frames);
   line << "\n";
   line.print();
   print_last_lines(STDERR_FILENO);
@@ -154,21 +211,46 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   raise(signal);
 }
 
-/// The addresses of an opened library.
-struct Span {
-  std::uintptr_t base = 0, begin = ~std::uintptr_t{0}, end = 0;
+/// What is in the process, and whose it is. Libraries that it began with are nobody's: what crashes in them is a bug of
+/// their caller.
+struct Naming {
+  const char* title = nullptr;   // of the plugin that was opened
+  const char* plugin = nullptr;  // the name under which its library is loaded
+  bool is_beginning = false;
 };
 
-int add_segments(dl_phdr_info* library, std::size_t, void* given) {
-  Span& span = *static_cast<Span*>(given);
-  if (library->dlpi_addr != span.base) return 0;
+/// Called with `naming` locked.
+void add_code(const Code& one) {
+  const std::size_t count = code_count.load(std::memory_order_relaxed);
+  if (count == kMostCode) return;
+  code[count] = one;
+  code_count.store(count + 1, std::memory_order_release);
+}
+
+int add_library(dl_phdr_info* library, std::size_t, void* given) {
+  static auto& beginning = *new std::set<std::uintptr_t>;
+  const Naming& by = *static_cast<const Naming*>(given);
+  const std::string_view name = library->dlpi_name;
+  Code found{by.title, nullptr, ~std::uintptr_t{0}, 0, by.plugin && name == by.plugin};
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const auto& segment = library->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD) continue;
-    span.begin = std::min(span.begin, span.base + segment.p_vaddr);
-    span.end = std::max(span.end, span.base + segment.p_vaddr + segment.p_memsz);
+    found.begin = std::min<std::uintptr_t>(found.begin, library->dlpi_addr + segment.p_vaddr);
+    found.end = std::max<std::uintptr_t>(found.end, library->dlpi_addr + segment.p_vaddr + segment.p_memsz);
   }
-  return 1;
+  if (by.is_beginning) beginning.insert(found.begin);
+  if (name.empty() || beginning.contains(found.begin)) return 0;
+  const Code* const known = code_at(found.begin);
+  if (known && known->file == name && known->is_plugin >= found.is_plugin) return 0;
+  found.file = ::strdup(library->dlpi_name);  // a library that is closed takes its name with it
+  if (found.file) add_code(found);
+  return 0;
+}
+
+void add_libraries(Naming by) {
+  if (!reports.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(naming);
+  dl_iterate_phdr(&add_library, &by);
 }
 
 }  // namespace
@@ -177,6 +259,8 @@ void report_crashes() {
   if (kIsSanitized) return;
   std::array<void*, 2> none;
   backtrace(none.data(), static_cast<int>(none.size()));  // loads what it needs, which a handler must not
+  reports.store(true);
+  add_libraries({.is_beginning = true});
   // For a stack that is full.
   static std::array<std::byte, std::size_t{64} << 10> stack;
   const stack_t alternative{stack.data(), 0, stack.size()};
@@ -189,15 +273,7 @@ void report_crashes() {
 
 void name_code(void* library, const char* title) {
   link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || !map) return;
-  Span span;
-  span.base = map->l_addr;
-  dl_iterate_phdr(&add_segments, &span);
-  static std::atomic<std::size_t> next{0};
-  const std::size_t number = next.fetch_add(1);
-  if (number >= kMostCode) return;
-  code[number] = {title, map->l_name, span.begin, span.end};
-  code_count.store(number + 1, std::memory_order_release);
+  if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map) add_libraries({title, map->l_name});
 }
 
 LoadingCode::LoadingCode(const char* title) : before_(std::set_terminate(&LoadingCode::refuse)) {
@@ -226,7 +302,8 @@ void LoadingCode::refuse() {
 }
 
 void now_doing(const char* what, std::int64_t step) {
-  phase.store(what, std::memory_order_relaxed);
+  // What plugins opened meanwhile, such as parts of a driver.
+  if (phase.exchange(what, std::memory_order_relaxed) != what) add_libraries({});
   phase_step.store(step, std::memory_order_relaxed);
 }
 

@@ -6,12 +6,13 @@
 namespace baleen {
 
 /// From now on one line on standard error tells of SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in which plugin they
-/// came, with addresses for its author; the process ends by the signal, as it does without. Of a signal that another
-/// process sends nothing is said. Called once, early, on the main thread. Does nothing in builds with sanitizers, which
-/// tell more.
+/// came, or inside which library that a plugin uses, with addresses for the author; the process ends by the signal, as
+/// it does without. Of a signal that another process sends nothing is said. Called once, early, on the main thread.
+/// Does nothing in builds with sanitizers, which tell more.
 void report_crashes();
 
-/// Names the code of an opened library, by its handle of dlopen; nothing is said of libraries past the first 1024.
+/// Names the code of a plugin's library, by its handle of dlopen, and of the libraries that came with it. Nothing is
+/// said of libraries past the first 1024, nor of those opened before `report_crashes`.
 /// `title`, such as "optimizer `mine`", lives as long as the process. [any thread]
 void name_code(void* library, const char* title);
 
@@ -29,7 +30,8 @@ class LoadingCode {
   const std::terminate_handler before_;
 };
 
-/// What the process does, such as "training"; lives as long as the process. `step`: -1: none. [any thread]
+/// What the process does, such as "training"; lives as long as the process. `step`: -1: none. Another phase than before
+/// looks for libraries that plugins have opened meanwhile. [any thread]
 void now_doing(const char* phase, std::int64_t step = -1);
 
 }  // namespace baleen

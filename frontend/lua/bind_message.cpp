@@ -58,9 +58,9 @@ int describe(lua_State* L) {
   return 1;
 }
 
-/// presentable(text): as a terminal may get it.
+/// presentable(what): the text as a terminal may get it.
 int presentable_text(lua_State* L) {
-  push_text(L, presentable(Arguments(L, "presentable").text(1, "text")));
+  push_text(L, presentable(Arguments(L, "presentable").text(1, "what")));
   return 1;
 }
 

@@ -70,6 +70,21 @@ TEST_F(Crash, InTrainingNamesTheStep) {
   expect_said(result, SIGSEGV, {" in monitor `trips` (", ", training step ", "; a bug of that plugin"});
 }
 
+/// A library that is no plugin: linked with one, or opened by it.
+TEST_F(Crash, InsideALibraryNamesItAndThePluginThatUsesIt) {
+  const std::string library = std::string(CRASH_FOLDER) + "/libraries/libfragile.so";
+  const auto expect_named = [&](const std::string& plugin, const std::string& setting) {
+    const ProcessResult result = run(kSound, {"--steps", "5000", "--set", setting});
+    expect_said(result, SIGSEGV,
+                {"error: crashed (SIGSEGV at the address 0x0) inside libfragile.so, which monitor `" + plugin +
+                     "` uses, training step ",
+                 "; a bug of that plugin or of that library, whose code was at 0x", " of " + library + ", called at 0x",
+                 " of " + std::string(CRASH_FOLDER) + "/baleen_monitor_" + plugin + ".so (addr2line "});
+  };
+  expect_named("leans", "monitors.leans=true");
+  expect_named("trips", "monitors.trips.library='" + library + "'");
+}
+
 /// Whether they were shown or not.
 TEST_F(Crash, ShowsTheLastLinesOfTheLog) {
   const ProcessResult result = run(falls("null"), {"--log-level", "error"});
