@@ -14,7 +14,9 @@ int print(lua_State* L) {
     line.append(i > 1 ? "\t" : "").append(text, size);
     lua_pop(L, 1);
   }
-  LuaState::of(L).options().print(line);
+  LuaState& state = LuaState::of(L);
+  const HostWork work(state);  // a terminal that is stopped takes no lines
+  state.options().print(line);
   return 0;
 }
 
