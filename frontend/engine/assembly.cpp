@@ -61,6 +61,9 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   script.generate = flags.generate;
   script.print = flags.print;
   script.stuck = setup.stuck;
+  // Of other ranks in a callback the launcher tells, if anybody waits for them.
+  if (!setup.link || setup.link->place().rank == 0)
+    script.warn = [log = setup.log](std::string_view text) { log.warning(text); };
   script.load = options.load.string();
   if (flags.silent || (setup.link && setup.link->place().rank != 0)) script.print = [](std::string_view) {};
   script.predict = flags.predict;

@@ -15,6 +15,7 @@ Result<ModelMaps> open_model_maps(const Setup& setup) {
   baleen::ScriptOptions options;
   options.ops = maps.ops.get();
   options.library = lua_library();
+  options.stuck = setup.stuck;
   BALEEN_TRY_ASSIGN(maps.library, Script::library(std::move(options)));
   return maps;
 }

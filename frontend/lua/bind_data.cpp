@@ -18,6 +18,12 @@ struct Handle {
   std::shared_ptr<ScriptData> data;
 };
 
+Result<std::shared_ptr<ScriptData>> open(lua_State* L, const MemberSpec& spec, std::uint64_t seed) {
+  LuaState& state = LuaState::of(L);
+  const HostWork work(state);  // a plugin may read or fetch for minutes
+  return (*state.data)(spec, seed);
+}
+
 Handle& handle_at(lua_State* L, int index) {
   auto** handle = static_cast<Handle**>(luaL_testudata(L, index, kType));
   if (!handle || !*handle)
@@ -28,8 +34,7 @@ Handle& handle_at(lua_State* L, int index) {
 /// data(plugin, options, where)
 int open_data(lua_State* L) {
   const Arguments arguments(L, "data");
-  const DataFactory* factory = LuaState::of(L).data;
-  if (!factory) throw ScriptError(invalid("data can be opened only while the script describes its job"));
+  if (!LuaState::of(L).data) throw ScriptError(invalid("data can be opened only while the script describes its job"));
   MemberSpec spec;
   spec.name = arguments.text(1, "plugin");
   spec.where = arguments.text(3, "where");
@@ -40,7 +45,7 @@ int open_data(lua_State* L) {
         spec.where));
   spec.options = std::move(options.values);
   const std::uint64_t seed = LuaState::of(L).options().seed;
-  auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap((*factory)(spec, seed))});
+  auto handle = std::make_unique<Handle>(Handle{spec, seed, unwrap(open(L, spec, seed))});
   auto** slot = static_cast<Handle**>(lua_newuserdatauv(L, sizeof(void*), 0));
   *slot = handle.release();
   luaL_setmetatable(L, kType);
@@ -84,6 +89,7 @@ void push_fields(lua_State* L, const ScriptData& data) {
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::string text = Arguments(L, "encode").text(2, "string");
+  const HostWork work(LuaState::of(L));
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
@@ -94,6 +100,7 @@ int decode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::vector<std::int64_t> numbers = Arguments(L, "decode").integers(2, "ids");
   const std::vector<std::int32_t> ids(numbers.begin(), numbers.end());
+  const HostWork work(LuaState::of(L));
   push_text(L, unwrap(handle.data->decode(ids)));
   return 1;
 }
@@ -136,7 +143,7 @@ int print_data(lua_State* L) {
 std::shared_ptr<ScriptData> data_at(lua_State* L, int index, std::uint64_t seed) {
   Handle& handle = handle_at(L, index);
   if (handle.seed != seed) {
-    handle.data = unwrap((*LuaState::of(L).data)(handle.spec, seed));
+    handle.data = unwrap(open(L, handle.spec, seed));
     handle.seed = seed;
   }
   return handle.data;

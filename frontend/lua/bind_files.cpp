@@ -113,7 +113,8 @@ class Builder : public nlohmann::json_sax<nlohmann::ordered_json> {
   std::string key_;
 };
 
-std::string text_of(const std::string& path) {
+std::string text_of(lua_State* L, const std::string& path) {
+  const HostWork work(LuaState::of(L));
   std::error_code failure;
   if (!fs::is_regular_file(path, failure))
     throw ScriptError({BALEEN_NOT_FOUND, fs::exists(path, failure) ? "is no file" : "there is no such file", path});
@@ -138,7 +139,7 @@ void push_json(lua_State* L, const std::string& text, const std::string& path) {
 /// read_json(path): objects and lists as tables.
 int read_json(lua_State* L) {
   const std::string path = Arguments(L, "read_json").text(1, "path");
-  push_json(L, text_of(path), path);
+  push_json(L, text_of(L, path), path);
   return 1;
 }
 
@@ -189,7 +190,7 @@ int to_json(lua_State* L) {
 /// edit_json(path, values): the text of an object with these values in place of its own; its order is kept.
 int edit_json(lua_State* L) {
   const std::string path = Arguments(L, "edit_json").text(1, "path");
-  const std::string text = text_of(path);
+  const std::string text = text_of(L, path);
   push_json(L, text, path);  // within bounds, or refused
   auto json = nlohmann::ordered_json::parse(text);
   if (!json.is_object()) throw ScriptError(invalid("is no object", path));

@@ -21,6 +21,31 @@ TrainingRun& run_of(lua_State* L) {
   return *run;
 }
 
+/// While it lives, the run works for the script. What the script computes afterwards is watched anew; after a call by
+/// the library's loop it is the callback of this name.
+class RunCall {
+ public:
+  explicit RunCall(lua_State* L, const char* callback = nullptr) : watchdog_(LuaState::of(L).watchdog()) {
+    watchdog_.pause();
+    const auto& callbacks = LuaState::of(L).callbacks;
+    if (!callback || callbacks.empty() || !is_called_by_library(L)) return;
+    const auto found = callbacks.find(callback);
+    next_ = found == callbacks.end() ? callbacks.at("") : found->second;
+  }
+  ~RunCall() { watchdog_.restart(std::move(next_)); }
+  RunCall(const RunCall&) = delete;
+  RunCall& operator=(const RunCall&) = delete;
+
+ private:
+  static bool is_called_by_library(lua_State* L) {
+    lua_Debug caller{};
+    return lua_getstack(L, 1, &caller) && lua_getinfo(L, "S", &caller) && caller.source[0] == '=';
+  }
+
+  Watchdog& watchdog_;
+  Watchdog::Shared next_;
+};
+
 void push_facts(lua_State* L, const TrainingRun::Facts& facts) {
   lua_createtable(L, 0, static_cast<int>(facts.size()) + 1);
   for (const auto& [name, value] : facts) {
@@ -31,6 +56,7 @@ void push_facts(lua_State* L, const TrainingRun::Facts& facts) {
 
 int step(lua_State* L) {
   TrainingRun& run = run_of(L);
+  const RunCall call(L, "on_step");
   push_facts(L, unwrap(run.step()));
   lua_pushinteger(L, run.steps_done());
   lua_setfield(L, -2, "step");
@@ -43,6 +69,7 @@ int evaluate(lua_State* L) {
   const Arguments arguments(L, "evaluate");
   const std::int64_t batches = arguments.absent(2) ? 0 : arguments.integer(2, "batches");
   if (batches < 0) arguments.refuse(2, "batches", "at least 0");
+  const RunCall call(L, "on_evaluate");
   push_facts(L, unwrap(run.evaluate(batches)));
   lua_pushinteger(L, run.steps_done());
   lua_setfield(L, -2, "step");
@@ -87,6 +114,7 @@ int run_program(lua_State* L) {
     const std::string name = lua_tostring(L, -2);
     inputs[name] = numbers_at(L, lua_gettop(L), "run: input `" + name + "`");
   }
+  const RunCall call(L);
   TrainingRun::Outputs outputs = unwrap(run.run(program, inputs));
   lua_createtable(L, 0, static_cast<int>(outputs.size()));
   for (auto& [name, array] : outputs) {
@@ -108,13 +136,17 @@ bool push_library_function(lua_State* L, const std::string& key) {
 
 int save(lua_State* L) {
   TrainingRun& run = run_of(L);
-  unwrap(run.save(Arguments(L, "save").text(2, "path")));
+  const std::string path = Arguments(L, "save").text(2, "path");
+  const RunCall call(L);
+  unwrap(run.save(path));
   return 0;
 }
 
 /// run:checkpoint()
 int checkpoint(lua_State* L) {
-  unwrap(run_of(L).checkpoint());
+  TrainingRun& run = run_of(L);
+  const RunCall call(L);
+  unwrap(run.checkpoint());
   return 0;
 }
 

@@ -14,7 +14,8 @@ int print(lua_State* L) {
     line.append(i > 1 ? "\t" : "").append(text, size);
     lua_pop(L, 1);
   }
-  const LuaState& state = LuaState::of(L);
+  LuaState& state = LuaState::of(L);
+  const HostWork work(state);  // a terminal that is stopped takes no lines
   if (!state.run || !state.run->print(line)) state.options().print(line);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <iomanip>
 #include <iterator>
 #include <sstream>
 
@@ -35,7 +36,15 @@ std::string seconds_text(std::chrono::milliseconds time) {
   return text.str();
 }
 
-Result<std::string> read_text(const std::filesystem::path& file) {
+/// "2.0 s"
+std::string tenths_text(std::chrono::milliseconds time) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << static_cast<double>(time.count()) / 1000.0 << " s";
+  return text.str();
+}
+
+Result<std::string> read_text(LuaState& state, const std::filesystem::path& file) {
+  const HostWork work(state);
   const std::string name = file.string();
   std::error_code failed;
   if (!std::filesystem::exists(file, failed)) return Error{BALEEN_NOT_FOUND, "there is no such file", name};
@@ -97,12 +106,23 @@ Status LuaState::seed_random(std::uint64_t seed) {
   return call(1, 0);
 }
 
+LuaState::LuaState(Options options) : options_(std::move(options)) {
+  const auto tell = [this](const Watchdog::Stretch& stretch, Watchdog::Time ran) {
+    if (options_.warn) options_.warn(stretch.name + " has run for " + tenths_text(ran));
+  };
+  const auto end = [this](const Watchdog::Stretch& stretch) {
+    if (options_.stuck) options_.stuck(stretch.ended);
+  };
+  watchdog_ = std::make_unique<Watchdog>(Watchdog::Actions{tell, end});
+}
+
 LuaState::~LuaState() {
+  watchdog_->begin(callback("a finaliser (__gc) of the script", {}));
   if (state_) lua_close(state_);
 }
 
 Status LuaState::load(const std::filesystem::path& file, const std::string& chunk_name) {
-  BALEEN_TRY_ASSIGN(std::string text, read_text(file));
+  BALEEN_TRY_ASSIGN(std::string text, read_text(*this, file));
   if (text.starts_with("#!")) text[0] = text[1] = '-';
   const int status = luaL_loadbufferx(state_, text.data(), text.size(), chunk_name.c_str(), "t");
   if (status == LUA_OK) {
@@ -197,28 +217,41 @@ void LuaState::provide(const char* name) {
 
 // --- time
 
-void LuaState::limit_time(std::chrono::milliseconds limit) {
-  limit_ = limit;
-  deadline_ = std::chrono::steady_clock::now() + limit;
-  watchdog_.reset();
-  if (limit.count() > 0 && options_.stuck) {
-    const Error why = invalid("the script sits in one call for " + seconds_text(limit) +
-                              " and more (a pattern, table.move, an error handler that loops?)");
-    // A script that can be ended in its course has the time that this takes on a busy machine.
-    const std::chrono::milliseconds patience = std::max<std::chrono::milliseconds>(limit / 8, std::chrono::seconds(1));
-    watchdog_ = std::make_unique<Watchdog>(limit + patience, [this, why] { options_.stuck(why); });
-  }
-  lua_sethook(state_, limit.count() > 0 ? &LuaState::check_time : nullptr, limit.count() > 0 ? LUA_MASKCOUNT : 0,
-              kInstructionsBetweenChecks);
+void LuaState::limit_time() {
+  const Watchdog::Time limit = options_.time_limit;
+  if (limit.count() == 0) return;
+  is_limited_ = true;
+  Error why = invalid("the script sits in one call for " + seconds_text(limit) +
+                      " and more (a pattern, table.move, an error handler that loops?)");
+  // A script that can be ended in its course has the time that this takes on a busy machine.
+  const Watchdog::Time patience = std::max<Watchdog::Time>(limit / 8, std::chrono::seconds(1));
+  watchdog_->begin(std::make_shared<Watchdog::Stretch>(
+      Watchdog::Stretch{"the description", Watchdog::Time(0), limit, patience, std::move(why)}));
+  lua_sethook(state_, &LuaState::check_time, LUA_MASKCOUNT, kInstructionsBetweenChecks);
+}
+
+void LuaState::unlimit_time() {
+  is_limited_ = false;
+  watchdog_->begin(nullptr);
+  lua_sethook(state_, nullptr, 0, 0);
+}
+
+/// Without a hook, which would be called for every instruction: the watchdog alone looks after callbacks.
+Watchdog::Shared LuaState::callback(const std::string& name, const std::string& where) const {
+  const Watchdog::Time limit = options_.callback_limit;
+  Error why = invalid(name + " has run for " + seconds_text(limit) + "; is there an endless loop?", where);
+  return std::make_shared<Watchdog::Stretch>(Watchdog::Stretch{where.empty() ? name : name + " (" + where + ")",
+                                                               options_.callback_told, limit, Watchdog::Time(0),
+                                                               std::move(why)});
 }
 
 void LuaState::check_time(lua_State* L, lua_Debug*) {
   LuaState& self = of(L);
-  if (self.limit_.count() == 0 || std::chrono::steady_clock::now() < self.deadline_) return;
+  if (!self.is_limited_ || !self.watchdog_->is_over()) return;
   // From now on every instruction fails, so that a script that catches the error does not go on.
   lua_sethook(L, &LuaState::check_time, LUA_MASKCOUNT, 1);
   raise(L, Error{BALEEN_INVALID,
-                 "the script did not finish describing its model in " + seconds_text(self.limit_) +
+                 "the script did not finish describing its model in " + seconds_text(self.options_.time_limit) +
                      "; is there an endless loop?",
                  {}});
 }

@@ -28,8 +28,12 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
     std::filesystem::path folder;   ///< where `require` finds the script's own modules
     std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
     std::function<void(std::string_view line)> print;
-    std::uint64_t memory_limit = 1ull << 30;        ///< bytes of all that the script holds
-    std::function<void(const Error& why)> stuck{};  ///< see ScriptOptions
+    std::uint64_t memory_limit = 1ull << 30;  ///< bytes of all that the script holds
+    Watchdog::Time time_limit{0};             ///< this and what follows: see ScriptOptions
+    Watchdog::Time callback_told{0};
+    Watchdog::Time callback_limit{0};
+    std::function<void(std::string_view text)> warn{};
+    std::function<void(const Error& why)> stuck{};
   };
   /// Opens the safe part of the standard libraries and the library's own changes to them.
   static Result<std::shared_ptr<LuaState>> create(Options options);
@@ -55,8 +59,15 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   /// math.random begins anew.
   Status seed_random(std::uint64_t seed);
 
-  /// Calls fail with "the script did not finish describing its model in N s" after this time; 0: no limit.
-  void limit_time(std::chrono::milliseconds limit);
+  /// Calls fail with "the script did not finish describing its model in N s" after Options::time_limit of the
+  /// script's own time.
+  void limit_time();
+  void unlimit_time();
+  bool is_limited() const { return is_limited_; }
+  /// What is called by the run: `name` ("on_step") is that of the function or option that stands at `where`. One that
+  /// runs on is told, and ended beyond Options::callback_limit.
+  Watchdog::Shared callback(const std::string& name, const std::string& where) const;
+  Watchdog& watchdog() { return *watchdog_; }
 
   /// "train.lua:12" of the innermost frame that stands in the user's files, and how many such frames there are.
   /// `level` of the stack is the first that is looked at.
@@ -70,12 +81,14 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   Description* description = nullptr;
   TrainingRun* run = nullptr;
   const DataFactory* data = nullptr;
+  /// While `run` is set: the job's callbacks by name, and under "" what is around them.
+  std::map<std::string, Watchdog::Shared, std::less<>> callbacks;
 
   /// Keeps the code of an error that is about to be raised as `text`.
   void remember(const std::string& text, const Error& error) { raised_text_ = text, raised_ = error; }
 
  private:
-  explicit LuaState(Options options) : options_(std::move(options)) {}
+  explicit LuaState(Options options);
   struct Module {
     std::filesystem::path file;
     std::string chunk_name;
@@ -91,14 +104,42 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
 
   Options options_;
   lua_State* state_ = nullptr;
-  std::chrono::milliseconds limit_{0};
-  std::unique_ptr<Watchdog> watchdog_;
-  std::uint64_t held_ = 0;  ///< bytes
-  std::chrono::steady_clock::time_point deadline_;
+  bool is_limited_ = false;
+  std::uint64_t held_ = 0;                          ///< bytes
   std::map<std::string, std::string> chunk_names_;  ///< by the form that Lua shortens for its messages
   std::string raised_text_;
   Error raised_;
   Error failure_;
+  std::unique_ptr<Watchdog> watchdog_;  ///< the last member: its thread uses the others
+};
+
+/// While it lives, the host works for the script: opens data, prints. That is not the script's time.
+class HostWork {
+ public:
+  explicit HostWork(LuaState& state) : watchdog_(state.watchdog()), paused_(watchdog_.pause()) {}
+  ~HostWork() {
+    if (paused_) watchdog_.resume();
+  }
+  HostWork(const HostWork&) = delete;
+  HostWork& operator=(const HostWork&) = delete;
+
+ private:
+  Watchdog& watchdog_;
+  bool paused_;
+};
+
+/// While it lives, Lua runs for a callback; what is around it rests.
+class CallbackTime {
+ public:
+  CallbackTime(LuaState& state, Watchdog::Shared callback)
+      : watchdog_(state.watchdog()), before_(watchdog_.begin(std::move(callback))) {}
+  ~CallbackTime() { watchdog_.restore(std::move(before_)); }
+  CallbackTime(const CallbackTime&) = delete;
+  CallbackTime& operator=(const CallbackTime&) = delete;
+
+ private:
+  Watchdog& watchdog_;
+  Watchdog::Watched before_;
 };
 
 /// Opens the libraries and takes away what a script must not have. The state's extra space is set.

@@ -8,7 +8,18 @@ namespace baleen {
 namespace {
 
 constexpr const char* kModule = "baleen.models.exchange";
-constexpr std::chrono::milliseconds kTimeLimit{30'000};
+
+/// The time limit of a description, for what is asked of a map: it may be the user's own.
+class Limited {
+ public:
+  explicit Limited(LuaState& state) : state_(state) { state_.limit_time(); }
+  ~Limited() { state_.unlimit_time(); }
+  Limited(const Limited&) = delete;
+  Limited& operator=(const Limited&) = delete;
+
+ private:
+  LuaState& state_;
+};
 
 void set_text(lua_State* L, const char* name, const std::string& text) {
   push_text(L, text);
@@ -42,14 +53,6 @@ Status push_request(LuaState& state, const MapRequest& request, bool script) {
                    request.map.string());
   lua_setfield(L, -2, "map");
   return {};
-}
-
-/// Calls the function below `arguments` values within the time limit.
-Status call(LuaState& state, int arguments) {
-  state.limit_time(kTimeLimit);
-  Status status = state.call(arguments, 1);
-  state.limit_time(std::chrono::milliseconds(0));
-  return status;
 }
 
 /// What `read` makes of the table on the top of the stack.
@@ -110,25 +113,28 @@ void read_plan(const Fields& fields, ExportPlan& plan) {
 
 Result<ModelMap> read_model_map(LuaState& state, const MapRequest& request, bool script) {
   const StackGuard guard(state.get());
+  const Limited limited(state);
   BALEEN_TRY(push_function(state, "rules"));
   BALEEN_TRY(push_request(state, request, script));
-  BALEEN_TRY(call(state, 1));
+  BALEEN_TRY(state.call(1, 1));
   return taken<ModelMap>(state, read_map);
 }
 
 Result<bool> read_is_model(LuaState& state, const std::string& folder) {
   const StackGuard guard(state.get());
+  const Limited limited(state);
   BALEEN_TRY(push_function(state, "is_model"));
   push_text(state.get(), folder);
-  BALEEN_TRY(call(state, 1));
+  BALEEN_TRY(state.call(1, 1));
   return lua_toboolean(state.get(), -1) != 0;
 }
 
 Result<ModelFiles> read_model_files(LuaState& state, const std::string& folder) {
   const StackGuard guard(state.get());
+  const Limited limited(state);
   BALEEN_TRY(push_function(state, "files"));
   push_text(state.get(), folder);
-  BALEEN_TRY(call(state, 1));
+  BALEEN_TRY(state.call(1, 1));
   return taken<ModelFiles>(state, [](const Fields& fields, ModelFiles& files) {
     files.index = fields.text("index");
     files.files = fields.texts("files");
@@ -144,6 +150,7 @@ Result<ExportPlan> read_export_plan(LuaState& state, const MapRequest& request,
                                     std::int64_t limit, const std::string& dtype) {
   lua_State* L = state.get();
   const StackGuard guard(L);
+  const Limited limited(state);
   BALEEN_TRY(push_function(state, "plan"));
   BALEEN_TRY(push_request(state, request, false));
   std::vector<std::string> names;
@@ -156,7 +163,7 @@ Result<ExportPlan> read_export_plan(LuaState& state, const MapRequest& request,
   push_integers(L, bytes);
   lua_pushinteger(L, limit);
   push_text(L, dtype);
-  BALEEN_TRY(call(state, 5));
+  BALEEN_TRY(state.call(5, 1));
   return taken<ExportPlan>(state, read_plan);
 }
 

@@ -2,6 +2,7 @@
 #include "frontend/lua/member_spec.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace baleen {
 namespace {
@@ -111,8 +112,11 @@ UserValue::Data read_value(lua_State* L, const std::string& what) {
 /// Takes the callable on the top of the stack.
 Schedule make_schedule(lua_State* L, const std::string& what, const std::string& where, std::int64_t steps) {
   const auto reference = std::make_shared<LuaReference>(LuaState::of(L).shared_from_this());
-  return [reference, what, where, steps](std::int64_t step) {
+  const Watchdog::Shared time = LuaState::of(L).callback(what, where);
+  return [reference, what, where, steps, time](std::int64_t step) {
     lua_State* state = reference->state().get();
+    std::optional<CallbackTime> watched;
+    if (!reference->state().is_limited()) watched.emplace(reference->state(), time);
     const StackGuard guard(state);
     luaL_checkstack(state, 8, "schedule");
     reference->push();

@@ -15,6 +15,10 @@ namespace {
 
 LuaState::Options state_options(const ScriptOptions& given, const std::filesystem::path& folder) {
   LuaState::Options options{given.library, folder, given.seed.value_or(0), given.print};
+  options.time_limit = given.time_limit;
+  options.callback_told = given.callback_told;
+  options.callback_limit = given.callback_limit;
+  options.warn = given.warn;
   options.stuck = given.stuck;
   return options;
 }
@@ -77,7 +81,10 @@ struct Script::Impl {
   static int describe(lua_State* L);
   Status open_library();
   Status load(const std::filesystem::path& file);
-  Status call_with_run(TrainingRun& run, int arguments, int results);
+  /// "train.lua:8" of the job's function of this name; empty: it has none.
+  std::string place_of(const char* name) const;
+  /// `callback` is what is called, for messages.
+  Status call_with_run(TrainingRun& run, const Watchdog::Shared& callback, int arguments, int results);
 };
 
 /// (impl, what the script returned...)
@@ -122,9 +129,24 @@ Status Script::Impl::load(const std::filesystem::path& file) {
   return {};
 }
 
-Status Script::Impl::call_with_run(TrainingRun& run, int arguments, int results) {
+std::string Script::Impl::place_of(const char* name) const {
+  lua_State* L = state->get();
+  const StackGuard guard(L);
+  job_table->push();
+  if (lua_getfield(L, -1, name) != LUA_TFUNCTION) return {};
+  lua_Debug place{};
+  lua_getinfo(L, ">S", &place);
+  const std::string_view source = place.source;
+  return std::string(source.substr(source.starts_with('@') ? 1 : 0)) + ":" + std::to_string(place.linedefined);
+}
+
+Status Script::Impl::call_with_run(TrainingRun& run, const Watchdog::Shared& callback, int arguments, int results) {
   BALEEN_TRY(state->seed_random(described.job.seed));
+  state->callbacks = {{"", callback}};
+  for (const char* const name : {"on_step", "on_evaluate"})
+    if (const std::string where = place_of(name); !where.empty()) state->callbacks[name] = state->callback(name, where);
   state->run = &run;
+  const CallbackTime watched(*state, callback);
   Status status = state->call(arguments, results);
   state->run = nullptr;
   return status;
@@ -142,9 +164,9 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   Description description(*given.ops, given.dtype);
   impl->state->description = &description;
   impl->state->data = &impl->options.data;
-  impl->state->limit_time(given.time_limit);
+  impl->state->limit_time();
   Status status = impl->load(file);
-  impl->state->limit_time(std::chrono::milliseconds(0));
+  impl->state->unlimit_time();
   impl->state->description = nullptr;
   impl->state->data = nullptr;
   if (!status) return status.error();
@@ -179,20 +201,9 @@ const std::optional<UserValues>& Script::checkpoint() const { return impl_->desc
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
 
 std::string Script::between_steps() const {
-  lua_State* L = impl_->state->get();
-  const StackGuard guard(L);
-  impl_->job_table->push();
-  for (const char* const name : {"loop", "on_step"}) {
-    if (lua_getfield(L, -1, name) != LUA_TFUNCTION) {
-      lua_pop(L, 1);
-      continue;
-    }
-    lua_Debug place{};
-    lua_getinfo(L, ">S", &place);
-    const std::string_view source = place.source;
-    return "in " + std::string(name) + " (" + std::string(source.substr(source.starts_with('@') ? 1 : 0)) + ":" +
-           std::to_string(place.linedefined) + ")";
-  }
+  for (const char* const name : {"loop", "on_step"})
+    if (const std::string where = impl_->place_of(name); !where.empty())
+      return "in " + std::string(name) + " (" + where + ")";
   return {};
 }
 
@@ -206,7 +217,8 @@ Status Script::train(TrainingRun& run) {
   else
     lua_insert(L, -2), lua_remove(L, -3);
   push_run(L);
-  return impl_->call_with_run(run, 2, 0);
+  const std::string loop = impl_->place_of("loop");
+  return impl_->call_with_run(run, impl_->state->callback(loop.empty() ? "the training loop" : "loop", loop), 2, 0);
 }
 
 Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& options) {
@@ -226,7 +238,7 @@ Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& op
   lua_setfield(L, -2, "tokens");
   lua_pushnumber(L, options.temperature);
   lua_setfield(L, -2, "temperature");
-  BALEEN_TRY(impl_->call_with_run(run, 3, 1));
+  BALEEN_TRY(impl_->call_with_run(run, impl_->state->callback("the writing of text", {}), 3, 1));
   std::size_t size = 0;
   const char* text = lua_tolstring(L, -1, &size);
   return std::string(text, size);

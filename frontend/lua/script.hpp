@@ -28,9 +28,17 @@ struct ScriptOptions {
   bool predict = false;                ///< the job has the program `predict`
   DataFactory data;
   std::function<void(std::string_view line)> print;  ///< what the script prints; none: standard output
-  std::chrono::milliseconds time_limit{30'000};      ///< for describing; 0: none
-  /// Called on another thread where the script sits in one call of C beyond the limit, so that nothing can stop it:
-  /// ends the process. None: it goes on.
+  /// Of the script's own time, for describing; what the host does for it (opening data) does not count. 0: none.
+  std::chrono::milliseconds time_limit{30'000};
+  /// Between two calls of the run, a callback or a `loop` that has run for this time is told to `warn`, and again after
+  /// twice, four times, … of it; so is a schedule. 0: never.
+  std::chrono::milliseconds callback_told{2'000};
+  /// After this time such a callback is `stuck`, as after the launcher's patience with a rank. 0: never.
+  std::chrono::milliseconds callback_limit{600'000};
+  /// Told on another thread: "on_step (train.lua:8) has run for 2.0 s". None: nobody is.
+  std::function<void(std::string_view text)> warn;
+  /// Called on another thread where nothing can stop the script: it sits in one call of C beyond the limit, or in a
+  /// callback. Ends the process. None: it goes on.
   std::function<void(const Error& why)> stuck;
 };
 

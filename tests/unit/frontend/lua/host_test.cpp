@@ -1,4 +1,7 @@
 /// \file The Lua host: what a script may and may not do, whatever it describes.
+#include <chrono>
+#include <thread>
+
 #include "script_fixture.hpp"
 
 namespace baleen::testing {
@@ -72,6 +75,33 @@ TEST_F(Host, StopsADescriptionThatDoesNotEnd) {
   auto script = load("while true do end");
   ASSERT_FALSE(script);
   EXPECT_EQ(script.error().code, BALEEN_INVALID);
+}
+
+TEST_F(Host, DoesNotCountTheTimeInWhichDataIsOpened) {
+  using std::chrono::milliseconds;
+  milliseconds late(700);
+  options_.time_limit = milliseconds(500);
+  options_.stuck = [](const Error& why) { ADD_FAILURE() << why.text(); };
+  options_.data = [&](const MemberSpec& spec, std::uint64_t seed) {
+    std::this_thread::sleep_for(late);
+    return FakeData::create(spec, seed);
+  };
+  EXPECT_EQ(error_of(job_of(kModel)), "");
+  late = milliseconds(20);
+  EXPECT_EQ(error_of("require('baleen').data.fake {}\nwhile true do end"),
+            "train.lua:2: the script did not finish describing its model in 0.5 s; is there an endless loop?");
+}
+
+TEST_F(Host, StopsAMapThatDoesNotEnd) {
+  options_.time_limit = std::chrono::milliseconds(100);
+  write("map.lua", "while true do end");
+  auto library = Script::library(options_);
+  ASSERT_TRUE(library);
+  MapRequest request;
+  request.map = folder_ / "map.lua";
+  const auto map = (*library)->model_map(request);
+  ASSERT_FALSE(map);
+  EXPECT_NE(map.error().text().find("map.lua:1: the script did not finish"), std::string::npos) << map.error().text();
 }
 
 /// One call of C that takes for ever: nothing in Lua can end it.
