@@ -3,13 +3,16 @@
 
 #define BOOST_DLL_USE_STD_FS
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/dll/shared_library.hpp>
 #include <boost/version.hpp>
+#include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -23,6 +26,19 @@ namespace baleen {
 namespace {
 
 constexpr std::size_t kTableRoom = 512;
+
+/// Whether there is no room for the file in this process's memory: the system's loader says that it could not map it,
+/// and not why.
+bool memory_is_short(const std::filesystem::path& file) {
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(file, unknown);
+  if (unknown) return false;
+  constexpr std::size_t kMore = 4 << 20;  // data that the file does not hold, and libraries that it needs
+  void* const room = mmap(nullptr, bytes + kMore, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return errno == ENOMEM;
+  munmap(room, bytes + kMore);
+  return false;
+}
 
 }  // namespace
 
@@ -75,7 +91,12 @@ Status Plugin::Loaded::load() {
     return {};
   }
   const char* reason = dlerror();
-  return error("cannot be loaded: " + (reason ? std::string(reason) : code.message()));
+  Error refused = error("cannot be loaded: " + (reason ? std::string(reason) : code.message()));
+  if (memory_is_short(descriptor.file)) {
+    refused.code = BALEEN_NO_MEMORY;
+    refused.message += "; the process is out of memory";
+  }
+  return refused;
 }
 
 Status Plugin::Loaded::start() {

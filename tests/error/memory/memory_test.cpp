@@ -24,7 +24,7 @@ class LittleMemory : public testing::Test {
   /// Every limit ends well or with one line that says what is missing. Returns how many runs were refused.
   int refused(const std::vector<std::string>& more) const {
     int count = 0;
-    for (int megabytes = 50; megabytes <= 72; megabytes += 2) {
+    for (int megabytes = 54; megabytes <= 80; megabytes += 2) {
       const ProcessResult result = run(megabytes, more);
       if (result.exit_code == 0) continue;
       ++count;
