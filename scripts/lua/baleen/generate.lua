@@ -68,6 +68,12 @@ generate.logits = core.entry(function(run, tokens)
   return logits:values((count - 1) * vocabulary + 1, vocabulary)
 end)
 
+--- What the text at the end of a training needs is known before it: a prompt that this data's words can say, and words
+--- for what follows.
+function generate.check(job)
+  job.data:decode(job.data:encode(job.generate.prompt))
+end
+
 --- write(job, run, { prompt, tokens, temperature }): the prompt and, token by token, what follows.
 function generate.write(job, run, given)
   local prompt = given.prompt or (job.generate and job.generate.prompt) or "\n"

@@ -91,6 +91,7 @@ local function check_programs(job)
       core.fail("job: program `generate`: `generate = {}` and `baleen generate` make one of this name; choose another")
     end
     programs.generate = program("generate", generate.program(job))
+    if job.generate then generate.check(job) end
   end
   if core.predict then
     if programs.predict then

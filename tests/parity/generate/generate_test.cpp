@@ -96,5 +96,16 @@ TEST(GeneratedBytes, ThatAreNoTextAreWrittenOut) {
   EXPECT_EQ(generated.out, shown + "\n") << generated.err;
 }
 
+/// Nobody should learn at the end of a training that its data has no words for what it is to write.
+TEST(GeneratedText, OfTokenFilesIsRefusedBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  const std::string data = folder.write("tokens.bin", std::string(4000, '\1'));
+  const ProcessResult refused = run_baleen({"run", source_dir() + "/tests/parity/generate/periodic.lua", "--",
+                                            "--sample", "--tokenizer", "u16", "--data", data});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("token files hold numbers whose text is unknown here"), std::string::npos) << refused.err;
+  EXPECT_EQ(refused.out, "") << "nothing has been trained";
+}
+
 }  // namespace
 }  // namespace baleen::test

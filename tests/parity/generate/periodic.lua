@@ -2,7 +2,9 @@
 local baleen = require "baleen"
 local nn = baleen.nn
 
-local corpus = baleen.data.text { path = baleen.arg("data"), tokenizer = "bytes", context = 16, held_out = 0 }
+local corpus = baleen.data.text {
+  path = baleen.arg("data"), tokenizer = baleen.arg("tokenizer", "bytes"), context = 16, held_out = 0,
+}
 
 return baleen.job {
   model = nn.sequential {
