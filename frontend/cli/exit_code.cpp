@@ -54,7 +54,8 @@ Status flush_output() { return print_output({}); }
 Status print_output(std::string_view text) {
   const bool failed = std::ferror(stdout) != 0;
   errno = 0;
-  const bool taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  const bool given = text.empty() || std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  const bool taken = given && std::fflush(stdout) == 0;
   const int reason = taken ? 0 : errno;
   if ((taken && !failed) || reason == EPIPE || has_no_reader()) return {};
   const std::string why = reason ? std::string(": ") + std::strerror(reason) : std::string();
