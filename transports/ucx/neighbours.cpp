@@ -2,7 +2,6 @@
 #include "neighbours.hpp"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+
+#include "baleen/process_mark.hpp"
 
 namespace baleen::ucx {
 namespace {
@@ -21,12 +22,6 @@ std::string host_identity() {
   std::string identity;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), identity);
   return identity.empty() ? "?" : identity;
-}
-
-// In which space of process numbers this process is: a container may have its own.
-std::uint64_t space_of_processes() {
-  struct stat space {};
-  return stat("/proc/self/ns/pid", &space) == 0 ? space.st_ino : 0;
 }
 
 // Empty where it read the word, or the process is no more, which others tell.
@@ -49,7 +44,7 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
   const std::string host = host_identity();
   std::ostringstream mine;
   mine << host << ' ' << getpid() << ' ' << reinterpret_cast<std::uintptr_t>(&made->word_) << ' ' << made->word_ << ' '
-       << space_of_processes();
+       << sdk::space_of_processes();
   rendezvous.put(key(rendezvous.rank()), mine.str());
   for (std::int32_t rank = 0; rank < rendezvous.ranks(); ++rank) {
     if (rank == rendezvous.rank()) continue;
@@ -62,7 +57,7 @@ std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool 
     if (their_host != host) continue;
     made->near_[static_cast<std::size_t>(rank)] = true;
     if (probe && made->refusal_.empty())
-      made->refusal_ = read_word(rank, process, space == space_of_processes(), address, word);
+      made->refusal_ = read_word(rank, process, space == sdk::space_of_processes(), address, word);
   }
   return made;
 }

@@ -14,6 +14,16 @@
 
 namespace baleen::sdk {
 
+/// The number of the space in which process numbers are unique: two containers may share a host's name.
+inline std::uint64_t space_of_processes() {
+  std::error_code failed;
+  const std::string space = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
+  std::uint64_t number = 0;
+  const std::size_t begin = space.find('[') + 1;  // "pid:[4026531836]"; 0 where there is none
+  std::from_chars(space.data() + begin, space.data() + space.size(), number);
+  return number;
+}
+
 namespace detail {
 
 inline std::string mark_of_host() {
@@ -23,16 +33,6 @@ inline std::string mark_of_host() {
   for (char& letter : text)
     if (letter == '.' || letter == '/') letter = '-';
   return text;
-}
-
-/// The number of the space in which process numbers are unique: two containers may share a host's name.
-inline std::uint64_t space_of_processes() {
-  std::error_code failed;
-  const std::string space = std::filesystem::read_symlink("/proc/self/ns/pid", failed);
-  std::uint64_t number = 0;
-  const std::size_t begin = space.find('[') + 1;  // "pid:[4026531836]"; 0 where there is none
-  std::from_chars(space.data() + begin, space.data() + space.size(), number);
-  return number;
 }
 
 /// When a process was started, in ticks since the host's start; 0: there is none, or it has ended and nobody has asked
@@ -65,8 +65,8 @@ inline bool take_last_number(std::string_view& text, std::uint64_t& value) {
 /// HOST.SPACE.PID.START of this process.
 inline std::string process_mark() {
   const auto self = static_cast<std::uint64_t>(::getpid());
-  return detail::mark_of_host() + "." + std::to_string(detail::space_of_processes()) + "." + std::to_string(self) +
-         "." + std::to_string(detail::start_of_process(self));
+  return detail::mark_of_host() + "." + std::to_string(space_of_processes()) + "." + std::to_string(self) + "." +
+         std::to_string(detail::start_of_process(self));
 }
 
 /// Whether `mark` is that of a process of this host which is no more.
@@ -75,8 +75,7 @@ inline bool is_mark_of_dead_process(std::string_view mark) {
   if (!detail::take_last_number(mark, start) || !detail::take_last_number(mark, process) ||
       !detail::take_last_number(mark, space))
     return false;
-  return mark == detail::mark_of_host() && space == detail::space_of_processes() &&
-         detail::start_of_process(process) != start;
+  return mark == detail::mark_of_host() && space == space_of_processes() && detail::start_of_process(process) != start;
 }
 
 /// Where a file or folder is written that becomes `target` when it is whole.
