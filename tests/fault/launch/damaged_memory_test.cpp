@@ -38,14 +38,10 @@ class Stopped {
   const pid_t process_;
 };
 
-/// Turns the lowest bit of byte `at` of these bytes, wherever the process has a copy. Returns how many it has.
-int turn_bit_of(pid_t process, std::string_view pattern, std::size_t at) {
-  const Stopped stopped(process);
-  const std::string folder = "/proc/" + std::to_string(process) + "/";
-  std::ifstream maps(folder + "maps");
-  const int memory = open((folder + "mem").c_str(), O_RDWR | O_CLOEXEC);
-  EXPECT_GE(memory, 0);
-  int found = 0;
+/// Where a process has these bytes.
+std::vector<off_t> places_of(pid_t process, int memory, std::string_view pattern) {
+  std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
+  std::vector<off_t> places;
   for (std::string line; std::getline(maps, line);) {
     unsigned long long begin = 0, end = 0;
     char rights[5] = {};
@@ -55,11 +51,26 @@ int turn_bit_of(pid_t process, std::string_view pattern, std::size_t at) {
     std::string bytes(end - begin, '\0');
     if (pread(memory, bytes.data(), bytes.size(), static_cast<off_t>(begin)) != static_cast<ssize_t>(bytes.size()))
       continue;
-    for (std::size_t place = bytes.find(pattern); place != bytes.npos; place = bytes.find(pattern, place + 4)) {
-      const std::size_t byte = place + at;
-      const char turned = static_cast<char>(bytes[byte] ^ 1);
-      found += pwrite(memory, &turned, 1, static_cast<off_t>(begin + byte)) == 1;
-    }
+    for (std::size_t place = bytes.find(pattern); place != bytes.npos; place = bytes.find(pattern, place + 4))
+      places.push_back(static_cast<off_t>(begin + place));
+  }
+  return places;
+}
+
+/// Turns the lowest bit of byte `at` of these bytes, wherever the process has a copy. Returns how many it has. It is
+/// stopped for the writing alone: a search may take longer on a busy machine than a rank may stay away.
+int turn_bit_of(pid_t process, std::string_view pattern, std::size_t at) {
+  const int memory = open(("/proc/" + std::to_string(process) + "/mem").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_GE(memory, 0);
+  const std::vector<off_t> places = places_of(process, memory, pattern);
+  int found = 0;
+  const Stopped stopped(process);
+  for (const off_t place : places) {
+    std::string bytes(pattern.size(), '\0');
+    if (pread(memory, bytes.data(), bytes.size(), place) != static_cast<ssize_t>(bytes.size()) || bytes != pattern)
+      continue;
+    const char turned = static_cast<char>(bytes[at] ^ 1);
+    found += pwrite(memory, &turned, 1, place + static_cast<off_t>(at)) == 1;
   }
   close(memory);
   return found;
