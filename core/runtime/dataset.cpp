@@ -1,7 +1,7 @@
 /// \file Reads rows through a data plugin.
 #include "core/runtime/dataset.hpp"
 
-#include "baleen/dtype.hpp"
+#include "baleen/caught.hpp"
 #include "core/runtime/dataset_info.hpp"
 
 namespace baleen {
@@ -123,9 +123,18 @@ BatchReader::~BatchReader() {
   thread_.join();
 }
 
+/// A batch for which there is no memory is an error of who wants it, and no end of this thread.
+Result<Batch> BatchReader::read_batch(std::int64_t row) const {
+  try {
+    return data_->read(BALEEN_TRAIN, row, rows_, dtype_);
+  } catch (...) {
+    return sdk::caught_error();
+  }
+}
+
 void BatchReader::work(std::int64_t row) {
   for (;; row += batch_) {
-    auto read = std::make_unique<Result<Batch>>(data_->read(BALEEN_TRAIN, row, rows_, dtype_));
+    auto read = std::make_unique<Result<Batch>>(read_batch(row));
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stop_ || !ready_; });
     if (stop_) return;

@@ -99,6 +99,7 @@ class BatchReader {
 
  private:
   void work(std::int64_t row);
+  Result<Batch> read_batch(std::int64_t row) const;
 
   std::shared_ptr<Dataset> data_;
   std::int64_t batch_;

@@ -1,8 +1,12 @@
 /// \file The program `baleen`: finds plugins, reads the command line, runs one command. The last guard for exceptions.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,6 +96,43 @@ int run(const std::string& program, const std::vector<std::string>& words, const
   return perform(*command, *setup);
 }
 
+/// What `end_uncaught` needs: whose words they are, and room for them where memory is short.
+struct LastWords {
+  const Log* log = nullptr;
+  const LaunchedAs* as = nullptr;
+  std::unique_ptr<char[]> room;
+};
+LastWords& last_words() {
+  static LastWords words;
+  return words;
+}
+
+/// Of a thread that nobody guards: memory that runs out there is no bug. What else it throws is a crash.
+[[noreturn]] void end_uncaught() {
+  static std::atomic_flag is_ending;
+  if (!std::current_exception()) std::abort();
+  if (is_ending.test_and_set()) {  // another thread found no memory either, or the words did not
+    ::sleep(1);
+    std::_Exit(kDoesNotFit);
+  }
+  ::alarm(2);  // whatever this thread had locked
+  int code = kDoesNotFit;
+  last_words().room.reset();
+  try {
+    const Error error = sdk::caught_error();
+    if (error.code != BALEEN_NO_MEMORY) std::abort();
+    code = report(*last_words().log, error, last_words().as->link.get());
+  } catch (...) {  // the code tells
+  }
+  std::_Exit(code);
+}
+
+void guard_threads(const Log& log, const LaunchedAs& as) {
+  constexpr std::size_t kRoom = std::size_t{64} << 10;
+  last_words() = {&log, &as, std::make_unique<char[]>(kRoom)};
+  std::set_terminate(&end_uncaught);
+}
+
 }  // namespace
 }  // namespace baleen::app
 
@@ -100,6 +141,7 @@ int main(int argc, char** argv) {
   const Log log = Log::to_stderr();
   app::LaunchedAs as;
   report_crashes();
+  app::guard_threads(log, as);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
   app::open_standard_files();
   try {

@@ -112,14 +112,16 @@ bool RankChannel::Impl::send_bytes(std::string_view bytes, int flags) {
 }
 
 void RankChannel::Impl::send(const Message& message) {
+  const std::string frame = to_frame(message);  // throws, where memory is short, while nothing is locked
   const std::lock_guard lock(sending);
-  send_bytes(to_frame(message), 0);  // if the launcher is gone, listening finds out
+  send_bytes(frame, 0);  // if the launcher is gone, listening finds out
 }
 
 void RankChannel::Impl::beat() {
+  const std::string frame = to_frame({MessageKind::beat, 0, BALEEN_OK, {}, to_bytes(moment())});
   // Who holds the lock is sending, which the launcher hears as well. A full channel means that it is behind.
   const std::unique_lock lock(sending, std::try_to_lock);
-  if (lock) send_bytes(to_frame({MessageKind::beat, 0, BALEEN_OK, {}, to_bytes(moment())}), MSG_DONTWAIT);
+  if (lock) send_bytes(frame, MSG_DONTWAIT);
 }
 
 Result<std::string> RankChannel::Impl::request(MessageKind kind, const std::string& key, std::string value) {

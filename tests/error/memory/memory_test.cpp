@@ -52,5 +52,23 @@ TEST_F(LittleMemory, OfTwoRanksIsNoBug) {
 /// Some threads of the pool are there already.
 TEST_F(LittleMemory, OfManyThreadsIsNoBug) { EXPECT_GT(refused({"--set", "compute.threads=16"}), 0); }
 
+/// Nothing catches what a thread of a plugin's own throws.
+TEST(MemoryOfAThread, IsNoBugWhenItRunsOut) {
+  const TemporaryFolder folder;
+  const std::string script = folder.write(
+      "train.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "return baleen.job { model = nn.linear { out = 2 }, data = baleen.data.starves {}, batch = 4, steps = 2,\n"
+      "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('sgd') }\n");
+  for (const char* ranks : {"1", "2"}) {
+    const ProcessResult result = run_process({build_dir() + "/bin/baleen", "run", script, "--plugin-path",
+                                              STARVES_FOLDER, "--set", "mesh.data=" + std::string(ranks)});
+    EXPECT_EQ(result.exit_code, kDoesNotFit) << result.err;
+    EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
+    EXPECT_TRUE(result.err.ends_with("out of memory\n")) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace baleen::test
