@@ -1,4 +1,5 @@
 /// \file What the first launcher notices by the clock.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -27,7 +28,9 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + store_.waiting_text();
     return cause_.judged(wait->rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
-  if (waited < watched_->remind_after) return;
+  // Ranks that start on a busy machine are late for no other reason, and so are their beats.
+  const Timeouts& timeouts = options_.timeouts;
+  if (waited < std::max(watched_->remind_after, progress_.patience(timeouts.remind, timeouts.stalled_at_most))) return;
   options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
   watched_->remind_after *= 2;
 }

@@ -17,7 +17,7 @@ struct Timeouts {
   Time grace{1'500};      ///< from the word that a peer is lost to being killed
   Time alike{250};        ///< from a rank's mistake to the word to the others, who may find the same one meanwhile
   Time leaving{10'000};   ///< from a rank's last word to its end
-  Time remind{5'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
+  Time remind{2'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
   /// Without a new collective while ranks have begun unequally many, to saying so; then twice, ... Longer, up to the
   /// second, where such waits are usual: Progress::patience.
   Time stalled{2'000}, stalled_at_most{30'000};

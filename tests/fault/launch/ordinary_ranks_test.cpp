@@ -6,6 +6,7 @@
 
 #include "rank_job.hpp"
 #include "support/captured_output.hpp"
+#include "support/promise.hpp"
 
 namespace baleen::test {
 namespace {
@@ -73,6 +74,19 @@ TEST(Launch, NamesWhoKeepsOthersWaiting) {
   })) << job.err();
   for (const int rank : {1, 3}) ::kill(process_of(job.out(), rank), SIGUSR1);
   EXPECT_EQ(job.ends(), 0) << job.err();
+}
+
+/// Two seconds, and what a busy machine adds.
+TEST(Launch, NamesWithinSecondsWhoDoesNotCome) {
+  expect_kept(3, [] {
+    RunningJob job(rank_program({"3", "*:pid", "1:sleep:4500", "*:barrier:start"}));
+    EXPECT_TRUE(job.prints("pid ", 3)) << job.err();
+    const auto since = std::chrono::steady_clock::now();
+    job.complains("still waiting for rank 1 (", std::chrono::milliseconds(4'000));
+    const double took = seconds_since(since);
+    EXPECT_EQ(job.ends(), 0) << job.err();
+    return took;
+  });
 }
 
 TEST(Launch, GivesUpWaitingInTheEnd) {
