@@ -101,6 +101,7 @@ struct LastWords {
   const Log* log = nullptr;
   const LaunchedAs* as = nullptr;
   std::unique_ptr<char[]> room;
+  std::terminate_handler crash = nullptr;
 };
 LastWords& last_words() {
   static LastWords words;
@@ -110,7 +111,7 @@ LastWords& last_words() {
 /// Of a thread that nobody guards: memory that runs out there is no bug. What else it throws is a crash.
 [[noreturn]] void end_uncaught() {
   static std::atomic_flag is_ending;
-  if (!std::current_exception()) std::abort();
+  if (!std::current_exception()) last_words().crash();
   if (is_ending.test_and_set()) {  // another thread found no memory either, or the words did not
     ::sleep(1);
     std::_Exit(kDoesNotFit);
@@ -120,7 +121,7 @@ LastWords& last_words() {
   last_words().room.reset();
   try {
     const Error error = sdk::caught_error();
-    if (error.code != BALEEN_NO_MEMORY) std::abort();
+    if (error.code != BALEEN_NO_MEMORY) last_words().crash();
     code = report(*last_words().log, error, last_words().as->link.get());
   } catch (...) {  // the code tells
   }
@@ -129,8 +130,7 @@ LastWords& last_words() {
 
 void guard_threads(const Log& log, const LaunchedAs& as) {
   constexpr std::size_t kRoom = std::size_t{64} << 10;
-  last_words() = {&log, &as, std::make_unique<char[]>(kRoom)};
-  std::set_terminate(&end_uncaught);
+  last_words() = {&log, &as, std::make_unique<char[]>(kRoom), std::set_terminate(&end_uncaught)};
 }
 
 }  // namespace
