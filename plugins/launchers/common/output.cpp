@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 namespace baleen::launchers {
 
@@ -21,12 +22,20 @@ void Output::flush() {
   const std::size_t line_end = std::string_view(waiting_).substr(sent_, most).rfind('\n');
   const ssize_t written =
       write(descriptor_, waiting_.data() + sent_, line_end == std::string_view::npos ? most : line_end + 1);
-  if (written < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  const int reason = written < 0 ? errno : 0;
+  if (reason == EINTR || reason == EAGAIN) return;
   lost_ = written < 0;
+  if (lost_ && reason != EPIPE && has_reader()) reason_ = reason;
   sent_ += lost_ ? 0 : static_cast<std::size_t>(written);
   if (!lost_ && sent_ < waiting_.size()) return;
   waiting_.clear();
   sent_ = 0;
+}
+
+Status Output::taken() const {
+  if (reason_ == 0) return {};
+  return Error{
+      BALEEN_IO, std::string("standard output did not take all that was printed: ") + std::strerror(reason_), {}};
 }
 
 bool Output::has_reader() const {

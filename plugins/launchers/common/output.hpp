@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "baleen/result.hpp"
+
 namespace baleen::launchers {
 
 /// Where lines of ranks go.
@@ -29,13 +31,16 @@ class Output : public LineSink {
   bool empty() const { return waiting_.empty(); }
   bool is_full() const override { return waiting_.size() - sent_ > kMost; }
   /// Writes, up to the end of a line if it can. Call when poll says that the descriptor takes something. Once a write
-  /// has failed (a closed pipe) everything is dropped: a run does not end because nobody reads it.
+  /// has failed everything is dropped: a run does not end because its lines cannot be written.
   void flush();
+  /// An error where lines of an output that somebody reads were dropped (a full disk, a closed descriptor).
+  Status taken() const;
 
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 20;
   int descriptor_;
   bool lost_ = false;
+  int reason_ = 0;  ///< why they were lost, where somebody would have read them
   std::string waiting_;
   std::size_t sent_ = 0;  ///< of what waits
 };

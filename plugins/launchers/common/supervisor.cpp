@@ -48,7 +48,9 @@ Outcome Supervisor::run() {
     turn(now);
   }
   for (const std::string& line : cause_.consequences()) options_.log.debug(line);
-  return cause_.outcome();
+  Outcome outcome = cause_.outcome();
+  if (!cause_.any()) outcome.status = out_.taken();
+  return outcome;
 }
 
 bool Supervisor::any_running() const { return std::ranges::count(running_, true) > 0; }

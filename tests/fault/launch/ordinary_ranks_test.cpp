@@ -107,6 +107,20 @@ TEST(Launch, RefusesABarrierThatCannotOpen) {
   EXPECT_EQ(result.err, "error: rank 0: rendezvous: rank 1 ended without coming to the barrier `b`\n");
 }
 
+/// Of ranks other than 0 it is the launcher that writes, and who loses lines.
+TEST(Launch, TellsOfLinesThatAreLost) {
+  const auto ends = [](const std::string& output) {
+    return run_process({"bash", "-c", "'" + build_dir() + "/tests/rank_program' 2 1:print:hello " + output});
+  };
+  const ProcessResult full = ends("> /dev/full");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_EQ(full.err, "error: standard output did not take all that was printed: No space left on device\n");
+  const ProcessResult left = ends("| true; exit ${PIPESTATUS[0]}");
+  EXPECT_EQ(left.exit_code, 0);
+  EXPECT_EQ(left.err, "") << "nobody reads them";
+  EXPECT_EQ(ends("").out, "[rank 1] hello\n");
+}
+
 TEST(Launch, TearsNoLine) {
   constexpr int kRanks = 4, kLines = 3000;
   const ProcessResult result = run_ranks({std::to_string(kRanks), "1:lines:3000", "2:lines:3000", "3:lines:3000"});
