@@ -28,18 +28,23 @@ Status check_dtype(const std::string& name, const ValueType& there, const ValueT
 
 }  // namespace
 
-Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
-                       const std::map<std::string, std::string>& facts, bool writes) {
-  BALEEN_TRY(check_tensor_file(plugins, path));
+Result<HostTensors> read_parameters(Session& session, bool keeps) {
   HostTensors tensors;
   for (const PersistentBuffer* buffer : parameters(session)) {
     const ValueType& type = buffer->spec.type;
     HostTensor tensor{type.dtype, type.shape, {}};
     tensor.bytes.resize(static_cast<std::size_t>(element_count(type.shape)) * dtype_size(type.dtype));
     BALEEN_TRY(session.read_tensor(buffer->spec.name, tensor.bytes.data(), tensor.bytes.size()));
-    if (writes) tensors[buffer->spec.name] = std::move(tensor);
+    if (keeps) tensors[buffer->spec.name] = std::move(tensor);
   }
-  return writes ? write_tensor_file(plugins, path, tensors, facts) : Status();
+  return tensors;
+}
+
+Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
+                       const std::map<std::string, std::string>& facts) {
+  BALEEN_TRY(check_tensor_file(plugins, path));
+  BALEEN_TRY_ASSIGN(const HostTensors tensors, read_parameters(session));
+  return write_tensor_file(plugins, path, tensors, facts);
 }
 
 Status load_parameters(Session& session, const Registry& plugins, const std::string& path, const LoadParts& parts) {

@@ -12,14 +12,9 @@ namespace {
 /// A mistake in a callback must not cost what was trained: it is saved beside. Only one rank can do so, since the
 /// others of several may be anywhere. Parameters that have become NaN, or of which a failed step has updated some, are
 /// worth nothing.
-Status rescued(Run& run, const RunOptions& options, const Setup& setup, const Error& why) {
-  const std::int64_t step = run.steps_done();
-  if (options.save.empty() || setup.link || step == 0 || run.is_saved()) return why;
-  if (!run.session().is_whole() || why.code == BALEEN_INTERRUPTED || why.code == BALEEN_DAMAGED) return why;
-  std::filesystem::path beside = options.save;
-  beside.replace_filename(beside.stem().string() + ".after-step-" + std::to_string(step) + beside.extension().string());
-  if (const Status saved = run.save(beside.string()))
-    setup.log.warning("the parameters after step " + std::to_string(step) + " are saved in " + beside.string());
+Status rescued(Run& run, const Setup& setup, const Error& why) {
+  if (setup.link || run.steps_done() == 0 || !run.session().is_whole()) return why;
+  if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue();
   return why;
 }
 
@@ -32,7 +27,7 @@ Status run(const RunOptions& options, const Setup& setup) {
   flags.allow_missing = options.parts.allow_missing;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));
   run->session().start();
-  if (const Status trained = run->train(*run); !trained) return rescued(*run, options, setup, trained.error());
+  if (const Status trained = run->train(*run); !trained) return rescued(*run, setup, trained.error());
   BALEEN_TRY(run->save_end());
   BALEEN_TRY_ASSIGN(auto facts, account(run->session(), setup.link));
   run->session().finish(std::move(facts));

@@ -271,26 +271,11 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
   return {};
 }
 
-Status Run::save_end() {
-  if (save_.empty() || is_saved()) return {};
-  BALEEN_TRY(save(save_));
-  saved_step_ = session_->steps_done();
-  return {};
-}
-
 Status Run::add_learned(std::map<std::string, std::string>& facts) const {
   if (!described_.data) return {};
   BALEEN_TRY_ASSIGN(const std::string learned, learned_text(*described_.data, described_.data_number));
   if (!learned.empty()) facts[kLearnedFact] = learned;
   return {};
-}
-
-Status Run::save(const std::string& path) {
-  tell_launcher("saving");
-  std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
-                                           {"data_position", std::to_string(session_->position())}};
-  BALEEN_TRY(add_learned(facts));
-  return save_parameters(*session_, setup_.registry, path, facts, speaks());
 }
 
 }  // namespace baleen::app

@@ -91,10 +91,12 @@ class Run : public TrainingRun {
   /// Runs a program on whole tensors. Floating inputs are converted to the program's dtype.
   Result<HostTensors> infer(const std::string& program, HostTensors inputs);
   Status save(const std::string& path) override;
-  /// To RunFlags::save what is not saved there yet; nothing where that is empty.
+  /// To RunFlags::save what is not saved there yet; nothing where that is empty. What cannot be written there is
+  /// rescued, and it is an error.
   Status save_end();
-  /// Whether this step is saved there.
-  bool is_saved() const { return saved_step_ == session_->steps_done(); }
+  /// Has what is not saved in another file: beside RunFlags::save, or in this folder, or in that of temporary files.
+  /// Tells where.
+  void rescue();
   Status checkpoint() override;
   bool print(std::string_view line) override { return shows_prints_ && session_->print(line); }
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
@@ -109,6 +111,14 @@ class Run : public TrainingRun {
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
+  /// What a file of parameters holds; of ranks that do not write it, nothing.
+  struct Kept {
+    HostTensors parameters;
+    std::map<std::string, std::string> facts;
+  };
+  Result<Kept> keep();
+  Status write(const Kept& kept, const std::string& path) const;
+  void rescue(const Kept& kept);
   /// Joins the other ranks, who are to have the same job, and tells the session of them.
   Status connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session);
   /// Of the data and of what is loaded, to compare.
@@ -136,6 +146,7 @@ class Run : public TrainingRun {
   std::string save_;                     ///< RunFlags::save
   const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
   std::int64_t saved_step_ = -1;         ///< that was saved there
+  std::int64_t rescued_step_ = -1;       ///< that was to be saved elsewhere
   bool shows_prints_ = false;            ///< what the script prints comes between what monitors show
   bool alone_ = false;                   ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;         ///< null with one rank

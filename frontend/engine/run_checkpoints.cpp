@@ -7,6 +7,7 @@
 #include "baleen/dtype.hpp"
 #include "frontend/checkpoint/digests.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
+#include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/assembly.hpp"
 #include "frontend/exchange/model_folder.hpp"
 
@@ -167,6 +168,56 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   const auto loss = facts.find("held_out_loss");
   if (checkpoints_ && loss != facts.end()) BALEEN_TRY(checkpoints_->evaluated(loss->second));
   return facts;
+}
+
+Result<Run::Kept> Run::keep() {
+  tell_launcher("saving");
+  Kept kept{
+      {}, {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}}};
+  BALEEN_TRY(add_learned(kept.facts));
+  BALEEN_TRY_ASSIGN(kept.parameters, read_parameters(*session_, speaks()));
+  return kept;
+}
+
+Status Run::write(const Kept& kept, const std::string& path) const {
+  return speaks() ? write_tensor_file(setup_.registry, path, kept.parameters, kept.facts) : Status();
+}
+
+Status Run::save(const std::string& path) {
+  BALEEN_TRY(check_tensor_file(setup_.registry, path));
+  BALEEN_TRY_ASSIGN(const Kept kept, keep());
+  return write(kept, path);
+}
+
+Status Run::save_end() {
+  if (save_.empty() || saved_step_ == session_->steps_done()) return {};
+  BALEEN_TRY_ASSIGN(const Kept kept, keep());
+  const Status saved = write(kept, save_);
+  if (!saved)
+    rescue(kept);
+  else
+    saved_step_ = session_->steps_done();
+  return saved;
+}
+
+void Run::rescue() {
+  if (save_.empty() || rescued_step_ == session_->steps_done() || saved_step_ == session_->steps_done()) return;
+  if (const Result<Kept> kept = keep()) rescue(*kept);
+}
+
+void Run::rescue(const Kept& kept) {
+  rescued_step_ = session_->steps_done();
+  const std::filesystem::path wanted = save_;
+  const std::string name =
+      wanted.stem().string() + ".after-step-" + std::to_string(rescued_step_) + wanted.extension().string();
+  std::error_code none;
+  for (const auto& folder :
+       {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
+    const std::string beside = folder / name;
+    if (!write(kept, beside)) continue;
+    setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
+    return;
+  }
 }
 
 Status Run::checkpoint() {
