@@ -58,7 +58,8 @@ class JsonLines : public Monitor {
       const std::string name(view(fact.name));
       if (!line.contains(name)) line[name] = json_of(fact);
     }
-    return file_.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    BALEEN_TRY(file_.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
+    return record.kind() == BALEEN_RECORD_FINISH ? file_.sync() : Status();
   }
 
  private:

@@ -48,7 +48,7 @@ class Trace : public Monitor {
   }
   ~Trace() override {
     // Nobody is left to tell of a failure, and without the bracket the file loads all the same.
-    if (started_) static_cast<void>(file_.write(pending_ + "\n]\n"));
+    if (begun_) static_cast<void>(file_.write(pending_ + "\n]\n"));
     if (!profile_ || rank_ != 0) return;
     const std::string table = profile_->table();
     if (table.empty()) return;
@@ -68,7 +68,10 @@ class Trace : public Monitor {
                      {{"ph", "i"}, {"s", "g"}, {"name", text}, {"ts", now}, {"pid", record.rank()}, {"tid", 0}}));
       return flush();
     }
-    if (record.kind() == BALEEN_RECORD_FINISH) return flush();
+    if (record.kind() == BALEEN_RECORD_FINISH) {
+      BALEEN_TRY(flush());
+      return file_.sync();
+    }
     if (record.kind() != BALEEN_RECORD_STEP) return {};
     for (const char* name : {"loss", "units_per_second", "memory_bytes"}) {
       const auto* fact = record.find(name);
@@ -128,14 +131,16 @@ class Trace : public Monitor {
 
   Status flush() {
     const std::string text = std::exchange(pending_, {});
-    return file_.write(text);
+    BALEEN_TRY(file_.write(text));
+    begun_ = true;
+    return {};
   }
 
   OutputFile file_;
   std::optional<trace::Profile> profile_;
   std::int32_t rank_ = 0;
   std::string pending_;
-  bool started_ = false, first_ = true;
+  bool started_ = false, begun_ = false, first_ = true;  // begun: its opening bracket is written
   std::set<std::int32_t> ranks_;
   std::set<std::pair<std::int32_t, std::int32_t>> streams_;
 };

@@ -62,6 +62,12 @@ class OutputFile {
     return {};
   }
 
+  /// Has what was written reach the disk, whose errors no later call tells. What is no regular file has none.
+  Status sync() {
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) return failed("cannot be synced");
+    return {};
+  }
+
  private:
   Error failed(const char* what) const { return {BALEEN_IO, std::string(what) + ": " + std::strerror(errno), path_}; }
 
