@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "parity/checkpoint/checkpointed_run.hpp"
+#include "support/failing_calls.hpp"
 #include "support/seed.hpp"
 
 namespace baleen::test {
@@ -19,13 +20,11 @@ struct InterruptedSaves : testing::TestWithParam<std::tuple<int, int>> {
 
   /// Four saves in twelve steps, of which the last two stay.
   ProcessResult train(const std::string& calls, const std::vector<std::string>& more = {}) const {
-    ProcessOptions options;
-    options.environment = {"LD_PRELOAD=" + std::string(FAILING_CALLS), "BALEEN_TEST_CALLS=" + calls};
     std::vector<std::string> words{
         "run", source_dir() + "/tests/parity/checkpoint/model.lua", "--manifest", source(), "--resume", "auto"};
     words.insert(words.end(), more.begin(), more.end());
     words.insert(words.end(), {"--", "--data", source_dir() + "/tests/golden/whales.txt"});
-    return run_baleen(words, options);
+    return run_baleen(words, with_failing_calls(calls));
   }
   std::string source() const {
     const SplitWork split{"", ranks > 1 ? MeshAxes{{"data", ranks}} : MeshAxes{}};
@@ -45,7 +44,8 @@ struct InterruptedSaves : testing::TestWithParam<std::tuple<int, int>> {
   }
   long calls_of_a_run() {
     EXPECT_EQ(train(at("count", 0)).exit_code, 0);
-    const long calls = static_cast<long>(fs::file_size(kept + ".calls"));
+    long calls = 0;
+    for (const auto& process : counted_calls(kept)) calls += std::ssize(process);
     end_ = state_of(kept);
     fs::remove_all(kept);
     return calls / ranks;
