@@ -1,6 +1,7 @@
 /// \file Running chunks, tracing errors back to the user's lines, and the time limit.
 #include "frontend/lua/lua_state.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -85,18 +86,29 @@ Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   return state;
 }
 
+namespace {
+
+/// What a block of the C library takes, with what it notes beside it.
+std::uint64_t footprint(std::size_t bytes) {
+  constexpr std::uint64_t kNote = sizeof(std::size_t), kStep = 2 * kNote;
+  return bytes == 0 ? 0 : std::max<std::uint64_t>((bytes + kNote + kStep - 1) / kStep * kStep, 2 * kStep);
+}
+
+}  // namespace
+
 /// As Lua's own, within the limit. Freeing never fails.
 void* LuaState::allocate(void* self, void* block, std::size_t old_size, std::size_t size) {
   LuaState& state = *static_cast<LuaState*>(self);
-  const std::uint64_t old_bytes = block ? old_size : 0;  // else it says what kind of object is made
+  const std::uint64_t old_bytes = block ? footprint(old_size) : 0;  // else it says what kind of object is made
   if (size == 0) {
     std::free(block);
     state.held_ -= old_bytes;
     return nullptr;
   }
-  if (size > old_bytes && state.held_ + (size - old_bytes) > state.options_.memory_limit) return nullptr;
+  const std::uint64_t bytes = footprint(size);
+  if (bytes > old_bytes && state.held_ + (bytes - old_bytes) > state.options_.memory_limit) return nullptr;
   void* made = std::realloc(block, size);
-  if (made) state.held_ += size - old_bytes;
+  if (made) state.held_ += bytes - old_bytes;
   return made;
 }
 

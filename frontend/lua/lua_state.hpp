@@ -28,8 +28,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
     std::filesystem::path folder;   ///< where `require` finds the script's own modules
     std::uint64_t seed = 0;         ///< of math.random and of data, until the job says otherwise
     std::function<void(std::string_view line)> print;
-    std::uint64_t memory_limit = 1ull << 30;  ///< bytes of all that the script holds
-    Watchdog::Time time_limit{0};             ///< this and what follows: see ScriptOptions
+    std::uint64_t memory_limit = 960ull << 20;  ///< bytes of all that the script holds; the process stays below 1 GiB
+    Watchdog::Time time_limit{0};               ///< this and what follows: see ScriptOptions
     Watchdog::Time callback_told{0};
     Watchdog::Time callback_limit{0};
     std::function<void(std::string_view text)> warn{};
