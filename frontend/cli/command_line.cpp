@@ -14,6 +14,7 @@
 #include "frontend/cli/option_checks.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
 #include "frontend/cli/trained_words.hpp"
+#include "frontend/validate/launched_rank.hpp"
 
 namespace baleen::app {
 namespace {
@@ -230,12 +231,14 @@ class Parser {
   }
 
   void add_graph() {
-    graph_ = subcommand("graph", "Print a script's graph with its parameters and FLOPs");
+    graph_ =
+        subcommand("graph", "Print a script's layers with their shapes, parameters, FLOPs and memory; or every op");
     add_script(*graph_, graph_options_);
     graph_->add_option("--graph", graph_options_.graph, "Which graph: train, evaluate, generate or a program's name")
         ->type_name("NAME")
         ->capture_default_str();
-    graph_->add_flag("--dot", graph_options_.dot, "Draw it: print it in Graphviz's language");
+    CLI::Option* const ops = graph_->add_flag("--ops", graph_options_.ops, "A line for each op, instead of each layer");
+    graph_->add_flag("--dot", graph_options_.dot, "Draw it: print it in Graphviz's language")->excludes(ops);
     add_passes(*graph_, graph_options_.passes);
   }
 
@@ -317,6 +320,10 @@ class Parser {
         ->capture_default_str()
         ->check(CLI::Range(0.1, 3600.0));
     validate_->add_flag("--json", validate_options_.json, "For programs: everything, as one JSON object");
+    // Ranks of a launcher under test; no words for users.
+    validate_->add_option("--launch-rank", validate_options_.launch_rank)->group("");
+    validate_->add_option("--launch-folder", validate_options_.launch_folder)->group("");
+    validate_->add_option(validate::kLaunchWord, validate_options_.launch_word)->group("");
   }
 
   void add_new() {

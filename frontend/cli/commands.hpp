@@ -52,6 +52,7 @@ struct GenerateOptions : ScriptOptions {
 
 struct GraphOptions : ScriptOptions {
   std::string graph = "train";  ///< "train", "evaluate", "initialize" or a program's name
+  bool ops = false;             ///< one by one, instead of the table of layers
   bool dot = false;             ///< Graphviz instead of text
   PassView passes;
 };
@@ -86,6 +87,8 @@ struct ValidateOptions {
   std::vector<std::string> only;  ///< names of cases; empty: all
   double limit = 10;              ///< seconds for each case
   bool json = false;
+  // Of a rank that the launcher under test has started, which is this program.
+  std::string launch_rank, launch_folder, launch_word;
 };
 
 struct NewOptions {

@@ -20,6 +20,7 @@
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/join.hpp"
+#include "frontend/validate/launched_rank.hpp"
 
 namespace baleen::app {
 namespace {
@@ -71,6 +72,12 @@ void take_earlier_words(std::vector<std::string>& words, const Log& log) {
   if (word == words.end() || *word != "--checked") return;
   log.warning("`--checked` is no option any more: ranks always compare the order of their collectives");
   words.erase(word);
+}
+
+/// A launcher that `validate` tests puts its word before the command, which is to be first.
+void move_launch_word(std::vector<std::string>& words) {
+  if (!words.empty() && words.front().starts_with(std::string(validate::kLaunchWord) + "="))
+    std::rotate(words.begin(), words.begin() + 1, words.end());
 }
 
 /// `rank_word`: as take_rank_word gives it. What this process is in its job goes to `as`.
@@ -148,6 +155,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     const std::optional<std::string> rank_word = app::take_rank_word(words);
     app::take_earlier_words(words, log);
+    app::move_launch_word(words);
     // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
     if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
     const int code = app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);

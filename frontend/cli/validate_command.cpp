@@ -17,6 +17,7 @@
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/validate/cases.hpp"
+#include "frontend/validate/launched_rank.hpp"
 
 namespace baleen::app {
 namespace {
@@ -112,12 +113,6 @@ Json json_case(const Case& one, const Outcome& outcome) {
           {"reason", outcome.reason}, {"output", outcome.output}, {"seconds", json_number(outcome.seconds)}};
 }
 
-/// What is told of a kind whose own suite is not part of this command.
-std::string missing_suite(const Descriptor& descriptor) {
-  if (validate::has_suite(descriptor.kind)) return {};
-  return "only the cases that all kinds share: the suite of kind `" + descriptor.kind + "` is not part of validate yet";
-}
-
 /// In the case's own folder, so that what a plugin leaves where it stands goes with it.
 Outcome run_case(const Case& one, const Subject& subject, std::chrono::milliseconds limit) {
   return validate::run_apart(
@@ -147,12 +142,14 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   Subject subject{&setup.registry,
                   std::move(descriptor),
                   std::move(values),
-                  std::filesystem::current_path().string(),
+                  options.sets,
+                  options.launch_folder.empty() ? std::filesystem::current_path().string() : options.launch_folder,
                   lua_library().parent_path() / "validate",
                   scratch.path()};
+  if (!options.launch_rank.empty())
+    return validate::be_launched_rank(subject, options.launch_rank, options.launch_word);
   std::vector<Case> cases = validate::cases_of(subject);
   BALEEN_TRY(keep_only(cases, options.only));
-  const std::string note = missing_suite(subject.descriptor);
   const std::chrono::milliseconds limit(static_cast<std::int64_t>(options.limit * 1000));
   Tally tally;
   Json list = Json::array();
@@ -175,11 +172,9 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
                       {"passed", tally[Outcome::State::passed]},
                       {"failed", failed},
                       {"skipped", tally[Outcome::State::skipped]},
-                      {"note", note},
                       {"cases", list}};
     std::printf("%s\n", json_text(all).c_str());
   } else {
-    if (!note.empty()) std::printf("%s\n", note.c_str());
     std::printf("%s: %zu passed, %zu failed, %zu skipped\n", title_of(subject.descriptor).c_str(),
                 tally[Outcome::State::passed], failed, tally[Outcome::State::skipped]);
   }

@@ -22,6 +22,7 @@ constexpr Suite kSuites[] = {
     {"monitor", &same<&monitor_cases>},     {"checkpoint", &same<&checkpoint_cases>},
     {"transport", &same<&transport_cases>}, {"strategy", &same<&strategy_cases>},
     {"compute", &same<&compute_cases>},     {"op", &op_cases},
+    {"offload", &same<&offload_cases>},     {"launcher", &same<&launcher_cases>},
 };
 
 }  // namespace
@@ -36,12 +37,6 @@ std::vector<Case> cases_of(const Subject& subject) {
     }
   }
   return all;
-}
-
-bool has_suite(std::string_view kind) {
-  for (const Suite& suite : kSuites)
-    if (suite.kind == kind) return true;
-  return false;
 }
 
 }  // namespace baleen::validate

@@ -23,9 +23,6 @@ inline constexpr const char* kCreateCase = "create.gives_an_object";
 /// All that concern this plugin, in the order in which they run.
 std::vector<Case> cases_of(const Subject& subject);
 
-/// Whether the kind has a suite beside the cases that all kinds share.
-bool has_suite(std::string_view kind);
-
 /// Those of every kind: the file, the start, options, creation.
 std::vector<Case> generic_cases(const Subject& subject);
 /// Throws Skip where a compute plugin says that its device is not there, which is no fault of the plugin.
@@ -42,6 +39,8 @@ std::vector<Case> checkpoint_cases();
 std::vector<Case> transport_cases();
 std::vector<Case> strategy_cases();
 std::vector<Case> compute_cases();
+std::vector<Case> offload_cases();
+std::vector<Case> launcher_cases();
 /// A case for each kind.
 std::vector<Case> op_cases(const Subject& subject);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
@@ -19,6 +20,7 @@ struct Subject {
   const Registry* registry;  ///< borrowed: the plugins that this one may use
   Descriptor descriptor;
   UserValues values;              ///< of `--set`, checked against the descriptor
+  std::vector<std::string> sets;  ///< the same as the user wrote them
   std::string folder;             ///< what relative paths are relative to
   std::filesystem::path jobs;     ///< the folder sdk/validate where it is installed
   std::filesystem::path scratch;  ///< an empty folder that goes when all cases have ended

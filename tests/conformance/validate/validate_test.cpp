@@ -75,6 +75,7 @@ class TreeMember : public testing::TestWithParam<Member> {
     if (GetParam().kind == "strategy" && GetParam().name == "recompute") return {"mode=full"};
     if (GetParam().kind == "strategy" && GetParam().name == "precision") return {"dtype=bf16"};
     if (GetParam().kind == "strategy" && GetParam().name == "compress") return {"method=bf16"};
+    if (GetParam().name == "nvme") return {"path=" + folder_.path()};
     if (GetParam().name == "synthetic") return {"rows=200", "context=16", "vocab=1000"};
     return {};
   }
@@ -91,7 +92,8 @@ TEST_P(TreeMember, Passes) {
 
 std::vector<Member> tree_members() {
   std::vector<Member> all;
-  for (const char* kind : {"optimizer", "data", "monitor", "checkpoint", "transport", "strategy", "compute", "op"})
+  for (const char* kind :
+       {"optimizer", "data", "monitor", "checkpoint", "transport", "strategy", "compute", "op", "offload", "launcher"})
     for (const std::string& name : built_members(kind)) all.push_back({kind, name});
   return all;
 }
@@ -191,6 +193,50 @@ const Defect kDefects[] = {
     {"compute", "draws", "compute.rows_repeats", "the same run has other losses"},
     {"compute", "dies", "compute.two_ranks", "a training ends with exit code"},
     {"transport", "off_page", "transport.own_memory", "does not begin a page"},
+    {"offload", "hides_map", "offload.describe", "its flag MAPPED says something else"},
+    {"offload", "counts_bytes", "offload.describe", "each is to be rounded up to the alignment"},
+    {"offload", "whole_info", "offload.describe", "writes more than `info.size` says"},
+    {"offload", "dirty", "offload.zeros", "does not read as zeros"},
+    {"offload", "whole_pages", "offload.contents", "gives other bytes than were put"},
+    {"offload", "no_offset", "offload.contents", "gives other bytes than were put"},
+    {"offload", "one_too_many", "offload.contents", "writes beside the memory"},
+    {"offload", "mixes_slots", "offload.many", "with 24 operations under way slot"},
+    {"offload", "overtakes", "offload.order", "that was started just before it"},
+    {"offload", "no_waiting", "offload.after", "does not wait until its `after`"},
+    {"offload", "one_at_a_time", "offload.after", "hangs: after 1 s it was still in `put`"},
+    {"offload", "another_value", "offload.events", "and not to its `done_value`, 3"},
+    {"offload", "signals_nothing", "offload.events", "hangs: after 1 s it was still in the wait for slot 0"},
+    {"offload", "silent", "offload.failures", "`check` returns OK though"},
+    {"offload", "blames_all", "offload.failures", "tells of a failure of another slot"},
+    {"offload", "takes_anything", "offload.refusals", "a slot that is not there returns 0 and not INVALID"},
+    {"offload", "over_budget", "offload.budget", "its capacity is 2097152 where the budget is 1048576"},
+    {"offload", "forgets_waiting", "offload.destroy", "does not fail an operation that waits"},
+    {"offload", "leaks_descriptor", "offload.leaves_nothing", "8 open descriptors"},
+    {"offload", "leaks_thread", "offload.leaves_nothing", "8 threads"},
+    {"offload", "leaves_file", "offload.leaves_nothing", "there is left"},
+    {"offload", "maps_copy", "offload.map", "what is put is not seen in the mapped slot"},
+    {"offload", "keeps_pins", "offload.pinning", "memory is still pinned"},
+    {"offload", "wipes", "offload.measure", "changes what a slot holds"},
+    {"offload", "shares", "offload.two_stores", "a second store changes what the first one holds"},
+    {"launcher", "gives_nothing", "launcher.create", "returns OK and gives no launcher"},
+    {"launcher", "same_rank", "launcher.places", "two processes are told that they are rank 0"},
+    {"launcher", "beyond", "launcher.places", "`place` says rank 4 of 4"},
+    {"launcher", "other_threads", "launcher.places", "4 threads where `start` was told 3"},
+    {"launcher", "always_fails", "launcher.places", "every rank has ended with `finish`, and `start` says"},
+    {"launcher", "cuts_zeros", "launcher.keys", "`get` of `bytes` gives another value"},
+    {"launcher", "takes_twice", "launcher.keys", "calls `take` 2 times"},
+    {"launcher", "sets_twice", "launcher.keys", "`put` of a key that is set returns 0"},
+    {"launcher", "gives_up", "launcher.threads", "nobody has set it"},
+    {"launcher", "open_fence", "launcher.fences", "before every rank has come to it"},
+    {"launcher", "fences_once", "launcher.fences", "before every rank has come to it"},
+    {"launcher", "hides_loss", "launcher.lost", " and not PEER_LOST"},
+    {"launcher", "hides_cause", "launcher.lost", "does not tell the first cause"},
+    {"launcher", "tells_twice", "launcher.lost", "is called 2 times"},
+    {"launcher", "deaf", "launcher.lost", "is not called within 1 s of a loss"},
+    {"launcher", "all_is_well", "launcher.killed", "a rank was killed, and `start` says that the job ended well"},
+    {"launcher", "all_is_well", "launcher.unfinished", "ended without `finish`, and `start` says"},
+    {"launcher", "blames_nobody", "launcher.lost", "does not tell the first cause"},
+    {"launcher", "leaks_descriptor", "launcher.leaves_nothing", "open descriptors"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects), [](const auto& info) {
@@ -199,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects), [](con
 
 /// The same without a defect passes: what is found above is the defect.
 TEST(Planted, PassesWithoutADefect) {
-  for (const char* kind : {"optimizer", "data", "monitor", "transport", "strategy", "compute"}) {
+  for (const char* kind : {"optimizer", "data", "monitor", "transport", "strategy", "compute", "offload", "launcher"}) {
     const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_planted.so", {});
     EXPECT_EQ(verdict.process.exit_code, 0) << kind << "\n" << verdict.failed();
   }
@@ -260,11 +306,13 @@ TEST(Planted, AFormatWithoutADefectPasses) {
   EXPECT_EQ(verdict.process.exit_code, 0) << verdict.failed();
 }
 
-TEST(Validate, SaysWhatIsNotPartOfItYet) {
-  const ProcessResult result = run_baleen({"validate", built_plugin("launcher", "local"), "--only", "start.runs"});
-  EXPECT_EQ(result.exit_code, 0) << result.out;
-  EXPECT_NE(result.out.find("the suite of kind `launcher` is not part of validate yet"), std::string::npos)
-      << result.out;
+/// Of functions that are called without settings.
+TEST(WrongLauncher, IsFoundByItsCase) {
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_launcher_wrong_alone.so",
+                                   {"--only", "launcher.fits", "--only", "launcher.secret"});
+  EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
+  EXPECT_NE(verdict.reason("launcher.fits").find("says this and then that"), std::string::npos);
+  EXPECT_NE(verdict.reason("launcher.secret").find("writes over a file that is there"), std::string::npos);
 }
 
 TEST(Validate, EndsWithASummary) {
