@@ -28,6 +28,14 @@ constexpr std::size_t kLongestName = 31;  // what a descriptor holds
 constexpr std::string_view kTrain = R"("$baleen" run job.lua --manifest manifest.toml)";
 constexpr std::string_view kTrainAndCompare = R"("$baleen" verify job.lua --manifest manifest.toml  # against one rank
 "$baleen" run job.lua --manifest manifest.toml)";
+constexpr std::string_view kTrainAsTold =
+    R"(# What torchrun or a batch system does: start each rank, and tell it by the environment which one it is.
+export JOB=$$-$(date +%s) WORLD_SIZE=2 LOCAL_WORLD_SIZE=2
+RANK=1 LOCAL_RANK=1 "$baleen" run job.lua --manifest manifest.toml &
+RANK=0 LOCAL_RANK=0 "$baleen" run job.lua --manifest manifest.toml
+wait $!)";
+/// Words of `validate` for what the template's options require.
+constexpr std::string_view kWithFolder = " --set folder=build/ranks";
 constexpr std::string_view kTrainAndGoOn = R"("$baleen" run job.lua --manifest manifest.toml --save trained.@NAME@
 "$baleen" run job.lua --manifest manifest.toml --load trained.@NAME@)";
 
@@ -40,6 +48,7 @@ constexpr std::string_view kKept = "`--save trained.@NAME@` keeps what was learn
 constexpr std::string_view kComputed = "Two devices of the plugin `@NAME@` compute it (manifest.toml).";
 constexpr std::string_view kJoined =
     "Two ranks tell each other their gradients by the transport `@NAME@` (manifest.toml).";
+constexpr std::string_view kTold = "Two ranks meet by the launcher `@NAME@` (manifest.toml).";
 constexpr std::string_view kStored = "The optimizer's states lie in the store `@NAME@` (manifest.toml).";
 
 // What its build does besides; behind the line of the plugin itself.
@@ -54,7 +63,7 @@ struct Template {
   std::string_view manifest;             ///< in `new`, as the job is
   std::string_view about;                ///< in the job
   std::string_view train = kTrain;
-  std::string_view build = {};
+  std::string_view build = {}, validate = {};
 };
 
 constexpr Template kTemplates[] = {
@@ -67,6 +76,16 @@ constexpr Template kTemplates[] = {
     {"offload", "swap.cpp", "swap", "", "", "manifest_offload.toml", kStored},
     {"compute", "loops.cpp", "loops", "", "", "manifest_compute.toml", kComputed, kTrainAndCompare},
     {"transport", "pipes.cpp", "pipes", "", "", "manifest_transport.toml", kJoined, kTrainAndCompare, kReductions},
+    {"launcher",
+     "environment.cpp",
+     "environment",
+     "",
+     "",
+     "manifest_launcher.toml",
+     kTold,
+     kTrainAsTold,
+     {},
+     kWithFolder},
 };
 
 Result<Template> template_of(const NewOptions& options) {
@@ -130,6 +149,7 @@ Result<std::vector<std::pair<std::string, std::string>>> files_of(const NewOptio
   for (const auto& [from, to] : others) {
     BALEEN_TRY_ASSIGN(std::string text, read_template(shared / "new" / from));
     replace_all(text, "@TRAIN@", std::string(chosen.train));
+    replace_all(text, "@VALIDATE@", std::string(chosen.validate));
     replace_all(text, "@BUILD@", std::string(chosen.build));
     replace_all(text, "@ABOUT@", std::string(chosen.about));
     replace_all(text, "@NAME@", options.name);

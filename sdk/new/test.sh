@@ -7,5 +7,5 @@ baleen=${BALEEN:-$(command -v baleen)}
 prefix=$(cd "$(dirname "$(readlink -f "$baleen")")/.." && pwd)
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix"
 cmake --build build
-"$baleen" validate build/baleen_@KIND@_@NAME@.so "$@"
+"$baleen" validate build/baleen_@KIND@_@NAME@.so@VALIDATE@ "$@"
 @TRAIN@

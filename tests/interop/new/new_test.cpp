@@ -54,6 +54,7 @@ TEST_P(New, BuildsValidatesAndTrains) {
     EXPECT_EQ(text.find("@NAME@"), std::string::npos) << file;
     EXPECT_EQ(text.find("@KIND@"), std::string::npos) << file;
     EXPECT_EQ(text.find("@BUILD@"), std::string::npos) << file;
+    EXPECT_EQ(text.find("@VALIDATE@"), std::string::npos) << file;
   }
   const ProcessResult tested =
       run_process({"env", "BALEEN=" + prefix() + "/bin/baleen", folder + "/" + one.name + "/test.sh"}, options);
@@ -62,6 +63,9 @@ TEST_P(New, BuildsValidatesAndTrains) {
   EXPECT_NE(tested.out.find(", 0 failed, "), std::string::npos) << tested.out;
   if (one.kind == "strategy" || one.kind == "compute" || one.kind == "transport") {
     EXPECT_NE(tested.out.find("\nEQUAL "), std::string::npos) << tested.out;
+  }
+  if (one.kind == "launcher") {
+    EXPECT_NE(tested.out.find("finished 50/50 steps"), std::string::npos) << tested.out;
   }
   if (one.kind == "checkpoint") {
     EXPECT_FALSE(read_file(folder + "/" + one.name + "/trained." + one.name).empty());
@@ -85,7 +89,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, New,
                                          Written{"strategy", "my_copies", false},
                                          Written{"checkpoint", "my_format", false},
                                          Written{"offload", "my_swap", false}, Written{"compute", "my_device", false},
-                                         Written{"transport", "my_pipes", false}),
+                                         Written{"transport", "my_pipes", false},
+                                         Written{"launcher", "my_starter", false}),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
