@@ -115,5 +115,40 @@ TEST_F(Installed, NamesNoFolderOfTheBuild) {
   }
 }
 
+/// Paths of documents of the SDK, as those who read them there resolve them. "<baleen>/" stands before those of the
+/// sources.
+std::vector<std::string> paths_in(const std::string& text) {
+  std::vector<std::string> paths;
+  const std::regex path(
+      R"(\]\(([^)#:]+)[^)]*\)|`((?:\.\./|include/|examples/|template/|guides/|compiler/|core/|sdk/|strategies/|)"
+      R"(plugins/|frontend/|tests/|transports/|docs/|scripts/|optimizers/)[^` *]*)`)");
+  for (std::sregex_iterator at(text.begin(), text.end(), path); at != std::sregex_iterator(); ++at)
+    paths.push_back((*at)[1].matched ? (*at)[1] : (*at)[2]);
+  return paths;
+}
+
+/// Those who have the SDK alone can follow every path and link, and find an example of each phase and tag.
+TEST_F(Installed, DocumentsOfTheSdkPointToWhatIsThere) {
+  const fs::path documents = fs::path(prefix()) / "share/baleen/sdk";
+  std::size_t found = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(documents)) {
+    if (entry.path().extension() != ".md") continue;
+    for (const std::string& path : paths_in(read_file(entry.path()))) {
+      ++found;
+      EXPECT_TRUE(fs::exists(entry.path().parent_path() / path)) << entry.path() << " points to " << path;
+    }
+  }
+  EXPECT_GT(found, 60u);
+  const std::string guide = read_file(documents / "guides/add_a_strategy.md");
+  const std::string tables =
+      guide.substr(guide.find("| you want |"), guide.find("`set_tag` writes") - guide.find("| you want |"));
+  EXPECT_EQ(tables.find("<baleen>"), std::string::npos) << tables;
+  for (const char* phase : {"split", "tag", "rewrite", "gradients", "place", "lower", "recompute", "schedule"})
+    EXPECT_TRUE(std::regex_search(tables, std::regex("\\| [^|]*`" + std::string(phase) + "`"))) << phase;
+  for (const char* tag : {"block", "stage", "no_fuse", "whole", "compute_copy", "offer", "owner", "bucket", "chunk"})
+    EXPECT_TRUE(std::regex_search(tables, std::regex("\n\\| [^|]*`" + std::string(tag) + "`"))) << tag;
+  EXPECT_GT(paths_in(tables).size(), 15u);
+}
+
 }  // namespace
 }  // namespace baleen::test
