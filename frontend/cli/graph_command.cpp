@@ -1,4 +1,4 @@
-/// \file `baleen graph`: prints a job's graph, its parameters and FLOPs.
+/// \file `baleen graph`: prints a job's layers, or its ops, with parameters and FLOPs.
 #include <cstdio>
 
 #include "compiler/plan/strategies.hpp"
@@ -6,6 +6,7 @@
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/graph_dot.hpp"
+#include "frontend/cli/graph_table.hpp"
 #include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
@@ -57,8 +58,10 @@ Status graph(const GraphOptions& options, const Setup& setup) {
     return invalid(unknown_word("graph", options.graph, names), options.script.string());
   }
   const Graph& graph = chosen->graph;
-  return print_output((options.dot ? print_dot(graph) + "// " : print(graph) + "# ") + options.graph + ": " +
-                      summary(graph, plan.persistent) + mesh_text(plan.mesh) + "\n");
+  const std::string all = options.graph + ": " + summary(graph, plan.persistent) + mesh_text(plan.mesh) + "\n";
+  if (options.dot) return print_output(print_dot(graph) + "// " + all);
+  if (options.ops) return print_output(print(graph) + "# " + all);
+  return print_output(layer_table(*chosen, plan.persistent) + all);
 }
 
 }  // namespace

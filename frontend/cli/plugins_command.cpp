@@ -19,7 +19,8 @@ namespace baleen::app {
 namespace {
 
 std::string range_text(const Option& option) {
-  if (!option.has_range()) return "";
+  // Of a text it is a length, which a list of words or none needs not.
+  if (!option.has_range() || option.type == BALEEN_OPTION_STRING || option.type == BALEEN_OPTION_BOOL) return "";
   return number_text(option.minimum) + " to " + number_text(option.maximum);
 }
 

@@ -50,7 +50,11 @@ std::string for_people(const Numbers& numbers) {
           bytes_text(numbers.at("resident_bytes"));
   constexpr std::string_view kSent = "sent_bytes.";
   for (const auto& [name, bytes] : numbers)
-    if (name.starts_with(kSent)) text += ", sent " + bytes_text(bytes) + " by " + name.substr(kSent.size());
+    if (name.starts_with(kSent)) {
+      std::string what = name.substr(kSent.size());  // "all_reduce.data"
+      if (const std::size_t dot = what.find('.'); dot != what.npos) what.replace(dot, 1, " over ");
+      text += ", sent " + bytes_text(bytes) + " by " + what;
+    }
   return text;
 }
 

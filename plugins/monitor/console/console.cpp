@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kRedrawSeconds = 0.1;
 constexpr int kBarWidth = 20;
-constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kLabelWidth = 29;
 constexpr std::int64_t kLinesPerRun = 20;
 
 std::string padded(std::string label) {
@@ -143,6 +143,7 @@ void Console::print_facts(const Record& record) {
     if (view(fact.name).starts_with("rank.")) continue;
     const std::string_view name = view(fact.name);
     if (name == "unit") continue;  // shown with the throughput
+    if (name.starts_with("planned_bytes.") && fact.number == 0) continue;
     const std::string label = name == "units_per_second" ? unit_ + " per second" : label_of(fact);
     lines += "  " + padded(label) + text_of(fact) + "\n";
   }

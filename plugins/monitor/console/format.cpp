@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace baleen::console {
 namespace {
@@ -85,7 +87,27 @@ std::string number_text(double number) {
 }
 
 std::string label_of(const baleen_fact_t& fact) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"planned_bytes", "memory, planned"}, {"peak_flops_per_second", "peak FLOP/s"}, {"flops_per_second", "FLOP/s"}};
+  constexpr std::pair<std::string_view, std::string_view> kMemory[] = {
+      {"inputs", "input data"}, {"device", "the device"},          {"padding", "alignment"},
+      {"control", "flags"},     {"optimizer", "optimizer states"}, {"scratch", "scratch"}};
+  constexpr std::string_view kPlanned = "planned_bytes.", kSent = "sent_bytes.";
   std::string label(view(fact.name));
+  for (const auto& [name, words] : kWords)
+    if (label == name) return std::string(words);
+  if (label.starts_with(kPlanned)) {
+    label.erase(0, kPlanned.size());
+    for (const auto& [name, words] : kMemory)
+      if (label == name) label = words;
+    label.insert(0, "memory for ");
+  }
+  // "sent_bytes.KIND.AXES"
+  if (label.starts_with(kSent)) {
+    label.erase(0, kSent.size());
+    if (const std::size_t dot = label.find('.'); dot != label.npos) label.replace(dot, 1, " over ");
+    label.insert(0, "sent by ");
+  }
   std::replace(label.begin(), label.end(), '_', ' ');
   if (label.ends_with(" bytes")) label.resize(label.size() - 6);
   if (label.ends_with(" ms")) label.resize(label.size() - 3);

@@ -1,6 +1,8 @@
 /// \file Slips on the command line.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -111,6 +113,39 @@ TEST(CommandLine, SuggestsTheNearestPlugin) {
   const ProcessResult result = run_baleen({"plugins", "nobody_has_this_name"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_TRUE(result.err.starts_with("error: unknown plugin `nobody_has_this_name`; ")) << result.err;
+}
+
+/// The numbers are counted by hand: 50 rows through 2 x 32, 32 x 32 and 32 x 2 weights.
+TEST(CommandLine, GraphShowsLayersAndOpsOnRequest) {
+  const std::string job = source_dir() + "/examples/01_hello/train.lua";
+  const ProcessResult table = run_baleen({"graph", job});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  const auto has = [&](const std::string& line) {
+    EXPECT_TRUE(std::regex_search(table.out, std::regex(line))) << line << "\n" << table.out;
+  };
+  has("^layer +result +parameters +FLOP +FLOP backward +activations +where\n");
+  has("\nlinear +fp32 \\[50, 32\\] +96 +6.4 k ");                           // 2 * 50 * 2 * 32
+  has("\nlinear_2 +fp32 \\[50, 32\\] +1,056 +102 k .* .*/train.lua:13\n");  // 2 * 50 * 32 * 32
+  has("\nlinear_3 +fp32 \\[50, 2\\] +66 .* 400 B ");                        // the logits
+  has("\ntanh_2 +fp32 \\[50, 32\\] +- ");
+  has("\ntotal +1,218 ");
+  EXPECT_LT(table.out.find("\ntanh "), table.out.find("\nlinear_2 ")) << table.out;  // in the order of the data
+  EXPECT_EQ(table.out.find("matmul("), std::string::npos) << table.out;
+  EXPECT_EQ(table.out.find(".grad"), std::string::npos) << table.out;
+  const ProcessResult ops = run_baleen({"graph", "--ops", job});
+  EXPECT_NE(ops.out.find("matmul("), std::string::npos) << ops.out;
+  EXPECT_EQ(run_baleen({"graph", "--ops", "--dot", job}).exit_code, 2);
+}
+
+/// A text and a flag have no range of numbers.
+TEST(CommandLine, PluginsShowNoRangeWhereThereIsNone) {
+  for (const char* name : {"precision", "nvme", "shm", "ssh"}) {
+    const ProcessResult listed = run_baleen({"plugins", name});
+    EXPECT_EQ(listed.out.find("string, 0 to"), std::string::npos) << listed.out;
+    EXPECT_EQ(listed.out.find(", 0 to 0"), std::string::npos) << listed.out;
+    EXPECT_FALSE(std::regex_search(listed.out, std::regex("\\((string|bool)[^)]* [0-9.]+ to [0-9.]+[,)]")))
+        << listed.out;
+  }
 }
 
 }  // namespace

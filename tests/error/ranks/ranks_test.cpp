@@ -75,7 +75,8 @@ TEST_F(Ranks, AScriptErrorIsSaidOnce) { expect_refused(run(3, script("batch = 'm
 
 TEST_F(Ranks, AreDrawnInTheGraph) {
   const std::string job = script("batch = 4");
-  const ProcessResult one = run_baleen({"graph", job}), two = run_baleen({"graph", job, "--set", "mesh.data=2"});
+  const ProcessResult one = run_baleen({"graph", "--ops", job}),
+                      two = run_baleen({"graph", "--ops", job, "--set", "mesh.data=2"});
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_EQ(two.exit_code, 0) << two.err;
   EXPECT_EQ(one.out.find("all_reduce"), std::string::npos) << one.out;
@@ -86,7 +87,7 @@ TEST_F(Ranks, AreDrawnInTheGraph) {
 
 TEST_F(Ranks, PrintTheirPassesOnce) {
   const std::string job = script("batch = 4");
-  const ProcessResult graph = run_baleen({"graph", job, "--set", "mesh.data=2", "--print-passes"});
+  const ProcessResult graph = run_baleen({"graph", job, "--set", "mesh.data=2", "--print-passes", "--ops"});
   const ProcessResult trained = run(2, job, {"--print-passes"});
   EXPECT_EQ(trained.exit_code, 0) << trained.err;
   const std::string passes = graph.out.substr(0, graph.out.rfind("\n\n"));  // before the graph itself

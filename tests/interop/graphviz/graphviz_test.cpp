@@ -130,7 +130,7 @@ class Graphviz : public testing::TestWithParam<std::string> {};
 TEST_P(Graphviz, ReadsTheDrawingOfAGraph) {
   const std::string manifest = manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"data\"\n");
   const ProcessResult dot = run_parity({"graph", "--dot", "--graph", GetParam()}, "gpt", manifest, {"layers=1"});
-  const ProcessResult printed = run_parity({"graph", "--graph", GetParam()}, "gpt", manifest, {"layers=1"});
+  const ProcessResult printed = run_parity({"graph", "--ops", "--graph", GetParam()}, "gpt", manifest, {"layers=1"});
   ASSERT_EQ(dot.exit_code, 0) << dot.err;
   ASSERT_EQ(printed.exit_code, 0) << printed.err;
   Drawing drawing;

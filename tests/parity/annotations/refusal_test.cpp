@@ -164,7 +164,7 @@ TEST_F(Annotated, GraphsShowThem) {
       text_script(layers, "return parallel.split { axis = 'tensor', dim = 'vocab' } (head, embedding(x))");
   for (const auto& [graph, cut] :
        {std::pair{"train", true}, std::pair{"evaluate", true}, std::pair{"generate", false}}) {
-    const ProcessResult result = run(text, {{"tensor", 2}}, "", {"graph", "--graph", graph});
+    const ProcessResult result = run(text, {{"tensor", 2}}, "", {"graph", "--ops", "--graph", graph});
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     const std::size_t made = result.out.find("matmul(");
     ASSERT_NE(made, std::string::npos) << result.out;

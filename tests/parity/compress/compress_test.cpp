@@ -104,8 +104,8 @@ TEST(Compress, SaysWhatItDoes) {
 
 /// One rank sends nothing.
 TEST(Compress, DoesNothingOnOneRank) {
-  const ProcessResult with = run_parity({"graph"}, "gpt", compress_entry("bf16"), {}),
-                      without = run_parity({"graph"}, "gpt", "", {});
+  const ProcessResult with = run_parity({"graph", "--ops"}, "gpt", compress_entry("bf16"), {}),
+                      without = run_parity({"graph", "--ops"}, "gpt", "", {});
   EXPECT_EQ(with.exit_code, 0) << with.err;
   EXPECT_EQ(with.out, without.out);
 }

@@ -166,7 +166,7 @@ std::string counts(const Job& job) {
 
 std::string program(const Job& job) {
   const TemporaryFolder folder;
-  const ProcessResult result = run(job, {"graph"}, folder.path());
+  const ProcessResult result = run(job, {"graph", "--ops"}, folder.path());
   return result.exit_code == 0 ? without_folder(result.out, folder.path()) : refusal(result, folder.path());
 }
 

@@ -138,7 +138,7 @@ TEST_F(LearningPrograms, AreShownByPlanAndGraph) {
   EXPECT_EQ(plan.exit_code, 0) << plan.err;
   EXPECT_NE(plan.out.find("sent per run of the program `learn`"), std::string::npos) << plan.out;
   EXPECT_NE(plan.out.find("reduce_scatter along data"), std::string::npos) << plan.out;
-  const ProcessResult graph = run("graph", "learn", {"--graph", "learn"}, "", {"--as", "program"});
+  const ProcessResult graph = run("graph", "learn", {"--ops", "--graph", "learn"}, "", {"--as", "program"});
   EXPECT_EQ(graph.exit_code, 0) << graph.err;
   EXPECT_NE(graph.out.find("linear.weight.update"), std::string::npos) << graph.out;
 }

@@ -43,7 +43,7 @@ std::pair<int, int> gelus(const std::string& printed) {
 TEST(Recompute, IsCalledBetweenPropagationAndLowering) {
   const TemporaryFolder folder;
   const std::string calls = folder / "calls";
-  ASSERT_EQ(run({"graph"}, "calls = \"" + calls + "\"\n").exit_code, 0);
+  ASSERT_EQ(run({"graph", "--ops"}, "calls = \"" + calls + "\"\n").exit_code, 0);
   EXPECT_EQ(read_file(calls),
             "tag\nrewrite\n"
             "gradients backward\n"
@@ -62,8 +62,8 @@ TEST(Recompute, IsCalledOnOneRank) {
   const TemporaryFolder folder;
   const std::string calls = folder / "calls";
   const auto alone = [&](const std::string& command, const std::string& options) {
-    return run_parity({command, "--plugin-path", AGAIN_FOLDER}, "gpt", "[[plan]]\nstrategy = \"again\"\n" + options,
-                      {});
+    return run_parity({command, "--ops", "--plugin-path", AGAIN_FOLDER}, "gpt",
+                      "[[plan]]\nstrategy = \"again\"\n" + options, {});
   };
   const ProcessResult with = alone("graph", "calls = \"" + calls + "\"\n"),
                       without = alone("graph", "copies = false\n");
@@ -76,8 +76,8 @@ TEST(Recompute, IsCalledOnOneRank) {
 }
 /// A strategy that does nothing there leaves the program as it is.
 TEST(Recompute, LeavesOneRankAsItIsWhereNobodyAsks) {
-  const ProcessResult plain = run_parity({"graph"}, "gpt", "", {});
-  const ProcessResult with = run_parity({"graph", "--plugin-path", AGAIN_FOLDER}, "gpt",
+  const ProcessResult plain = run_parity({"graph", "--ops"}, "gpt", "", {});
+  const ProcessResult with = run_parity({"graph", "--ops", "--plugin-path", AGAIN_FOLDER}, "gpt",
                                         "[[plan]]\nstrategy = \"again\"\ncopies = false\n", {});
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
   EXPECT_EQ(with.out, plain.out);
@@ -95,7 +95,7 @@ TEST(Recompute, IsPrintedAsAPass) {
 }
 /// One per layer, and the first stays for the forward pass.
 TEST(Recompute, MakesCopiesInTheBackwardPass) {
-  const ProcessResult with = run({"graph"}, ""), without = run({"graph"}, "copies = false\n");
+  const ProcessResult with = run({"graph", "--ops"}, ""), without = run({"graph", "--ops"}, "copies = false\n");
   EXPECT_EQ(gelus(without.out), std::pair(2, 0)) << without.out;
   EXPECT_EQ(gelus(with.out), std::pair(2, 2)) << with.out;
 }

@@ -59,15 +59,15 @@ TEST_F(ConsoleTest, PrintsPlainLinesWhereTheOutputIsAFile) {
   }
   const auto lines = lines_of(output.text());
   ASSERT_EQ(lines.size(), 1 + 21 + 2 + 3u);  // steps 1, 5, 10, ..., 100
-  EXPECT_EQ(lines[0], "  parameters        1 M");
+  EXPECT_EQ(lines[0], "  parameters                   1 M");
   EXPECT_EQ(lines[1], "step 1/100  loss 3.0000  lr 0.1  2 k tokens/s  0:01");
   EXPECT_EQ(lines[3], "step 10/100  loss 3.0000  lr 0.1  2 k tokens/s  0:06 eta 0:45");
   EXPECT_EQ(lines[21], "step 100/100  loss 3.0000  lr 0.1  2 k tokens/s  0:51");
   EXPECT_EQ(lines[22], "step 100/100  held out loss 2.5");
   EXPECT_EQ(lines[23], "saved");
   EXPECT_EQ(lines[24], "finished 100/100 steps");
-  EXPECT_EQ(lines[25], "  seconds           1:01");
-  EXPECT_EQ(lines[26], "  tokens per second 1.23 k");
+  EXPECT_EQ(lines[25], "  seconds                      1:01");
+  EXPECT_EQ(lines[26], "  tokens per second            1.23 k");
 }
 
 TEST_F(ConsoleTest, PrintsEveryNthStepOnRequest) {

@@ -46,12 +46,18 @@ TEST(Format, ChoosesByTheEndingOfAName) {
                            {"threads", 2.0},
                            {"script", std::string("train.lua")},
                            {"mfu", 0.125},
+                           {"planned_bytes.activations", 12897485.0},
+                           {"planned_bytes.optimizer", 2048.0},
+                           {"sent_bytes.all_reduce.data", 1024.0},
+                           {"peak_flops_per_second", 4.4e11},
                            {"ratio", 0.33333}});
   const baleen::sdk::Record view(record.get());
   Parts shown;
   for (const auto& fact : view.facts()) shown.push_back(label_of(fact) + "=" + text_of(fact));
-  EXPECT_EQ(shown, (Parts{"planned=2.0 KiB", "parameters=1.5 M", "load=12 ms", "seconds=1:05", "threads=2",
-                          "script=train.lua", "mfu=12.5 %", "ratio=0.3333"}));
+  EXPECT_EQ(shown, (Parts{"memory, planned=2.0 KiB", "parameters=1.5 M", "load=12 ms", "seconds=1:05", "threads=2",
+                          "script=train.lua", "mfu=12.5 %", "memory for activations=12.3 MiB",
+                          "memory for optimizer states=2.0 KiB", "sent by all reduce over data=1.0 KiB",
+                          "peak FLOP/s=440 G", "ratio=0.3333"}));
 }
 
 TEST(Format, PlacesTheFactsOfAStepByImportance) {
