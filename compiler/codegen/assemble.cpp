@@ -12,10 +12,15 @@ namespace {
 class Assembler {
  public:
   Assembler(Executable& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes,
-            const KernelStore& kernels)
-      : program_(program), lowered_(lowered), steps_(steps), lifetimes_(lifetimes), kernels_(kernels) {}
+            const KernelStore& kernels, const AssembleOptions& options)
+      : program_(program),
+        lowered_(lowered),
+        steps_(steps),
+        lifetimes_(lifetimes),
+        kernels_(kernels),
+        options_(options) {}
 
-  void run(bool poison) {
+  void run() {
     for (const CompiledKernel& kernel : kernels_.all()) program_.kernels.push_back(kernel.handle);
     lay_out();
     report();
@@ -30,19 +35,26 @@ class Assembler {
       auto& names = program_.groups.emplace_back();
       for (const int axis : axes) names.push_back(axis_name(axis));
     }
-    if (poison) prepare_poison();
+    if (options_.poison) prepare_poison();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (options_.gate == s) set_gate(steps_[s].section);
       for (LowValue v : steps_[s].zeros) add_zero(s, v);
       if (steps_[s].call) add_begin(s);
       if (steps_[s].wait_for != kNone) add_wait(s);
       if (steps_[s].transfer) add_transfer(s);
       for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
-      if (poison) poison_after(s);
+      if (options_.poison) poison_after(s);
     }
+    if (options_.gate == steps_.size() && !lowered_.sections.empty())
+      set_gate(static_cast<std::uint32_t>(lowered_.sections.size()) - 1);
     add_ports();
   }
 
  private:
+  void set_gate(std::uint32_t section) {
+    program_.gate = {section, static_cast<std::uint32_t>(program_.segments[section].instructions.size())};
+  }
+
   const std::string& axis_name(int axis) const { return lowered_.mesh.axes[static_cast<std::size_t>(axis)].name; }
 
   void lay_out() {
@@ -183,10 +195,27 @@ class Assembler {
     for (std::size_t i = 0; i < launch.operands.size(); ++i) {
       program_.sources.push_back(source_of(launch.operands[i], micro));
       program_.sources.back().is_written = writes[i];
+      if (options_.describes && launch.operands[i] != kNone)
+        program_.sources.back().operand = describe(launch.operands[i]);
     }
     const std::uint64_t scratch = lifetimes_.scratch_of[step];
     program_.sources.push_back(scratch == kNone ? AddressSource{}
                                                 : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
+  }
+
+  /// Its number in the program's list.
+  std::uint32_t describe(LowValue v) {
+    const auto [known, is_new] = described_.try_emplace(v, static_cast<std::uint32_t>(program_.operands.size()));
+    if (!is_new) return known->second;
+    const LoweredValue& value = lowered_.values[v];
+    OperandInfo info{value.name, {}, {}, value.dtype, value.held ? value.shape : Shape{0}, value.view.strides};
+    if (value.producer != kNone) {
+      const Op& op = lowered_.ops[value.producer].op;
+      info.op = title_of(op);
+      info.where = op.where;
+    }
+    program_.operands.push_back(std::move(info));
+    return known->second;
   }
 
   void add_zero(std::size_t step, LowValue v) {
@@ -382,14 +411,16 @@ class Assembler {
   const std::vector<ProgramStep>& steps_;
   const Lifetimes& lifetimes_;
   const KernelStore& kernels_;
+  const AssembleOptions& options_;
   MemoryPlan plan_;
+  std::map<LowValue, std::uint32_t> described_;
 };
 
 }  // namespace
 
 void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
-              const Lifetimes& lifetimes, const KernelStore& kernels, bool poison) {
-  Assembler(executable, lowered, steps, lifetimes, kernels).run(poison);
+              const Lifetimes& lifetimes, const KernelStore& kernels, const AssembleOptions& options) {
+  Assembler(executable, lowered, steps, lifetimes, kernels, options).run();
 }
 
 }  // namespace baleen

@@ -44,12 +44,13 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   Executable executable;
   BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps), persistent.slots + options.slots_before,
                                               executable.outside));
+  const AssembleOptions assembling{options.poison, options.describes, find_gate(lowered, steps)};
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;
   count(scheduled, executable);
-  assemble(executable, lowered, steps, lifetimes, kernels, options.poison);
+  assemble(executable, lowered, steps, lifetimes, kernels, assembling);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
   if (options.stages_transfers) stage_transfers(executable);
   name_calls(executable);

@@ -15,6 +15,8 @@ struct CompileOptions {
   std::uint64_t staged_piece_bytes = 0;
   /// Puts and gets of the offload store pass through pinned memory, since the host does not reach the arena.
   bool stages_transfers = false;
+  /// Says what the operands of launches are (Executable::operands).
+  bool describes = false;
   /// Slots that programs compiled before have behind the persistent ones.
   std::uint32_t slots_before = 0;
 };

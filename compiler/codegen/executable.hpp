@@ -3,10 +3,12 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/staged_call.hpp"
+#include "compiler/codegen/view.hpp"
 #include "compiler/layout/piece.hpp"
 #include "compiler/plan/plan.hpp"
 
@@ -114,6 +116,18 @@ struct AddressSource {
   enum class Arena : std::uint8_t { none, work, persistent } arena = Arena::none;
   std::uint64_t offset = 0;
   bool is_written = false;  ///< by its launch or zero; calls and transfers say themselves what they write
+  /// Of a launch: what lies there, in the program's list of operands. UINT32_MAX: nothing is said of it.
+  std::uint32_t operand = UINT32_MAX;
+};
+
+/// What an operand of a launch is, for those who look at it between instructions.
+struct OperandInfo {
+  Text name;
+  std::string op;  ///< that makes it, "tanh (pointwise)"; empty: the host, or another program
+  Text where;      ///< of that op, "train.lua:12"
+  baleen_dtype_t dtype = BALEEN_F32;
+  Shape shape;  ///< this rank's, of one micro-batch; no elements where another rank has it
+  Strides strides;
 };
 
 /// A piece of a call that passes through pinned memory.
@@ -176,7 +190,14 @@ struct Executable {
   std::vector<Segment> segments;
   std::vector<std::string> labels;
   std::vector<AddressSource> sources;
+  std::vector<OperandInfo> operands;  ///< of launches, where they are described
   std::vector<Port> inputs, outputs;  ///< inputs: batch inputs and scalars
+  /// An instruction of a segment, or the segment's end. Before it no parameter or state has got its new value, and the
+  /// loss and the gradient's norm are known.
+  struct Gate {
+    std::uint32_t segment = 0, instruction = 0;
+  };
+  std::optional<Gate> gate;  ///< of a program that trains
   std::vector<ExecutableCall> calls;
   std::vector<ExecutableTransfer> transfers;
   std::vector<OutsideSlot> outside;    ///< its own slots, numbered on from those before

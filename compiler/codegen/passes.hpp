@@ -89,6 +89,11 @@ Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<Pr
 Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
                                                     std::uint32_t first_slot, std::vector<OutsideSlot>& outside);
 
+/// The first step of an update that writes parameters or states, behind which a run cannot be undone: the number of
+/// steps where there is none. The loss and the gradient's norm are known there; waits for them move before it. Nothing
+/// where that cannot be.
+std::optional<std::size_t> find_gate(const Lowered& lowered, std::vector<ProgramStep>& steps);
+
 /// When the work storages are live; position of step i is i + 1, 0 is before the first, steps + 1 after the last.
 struct Lifetimes {
   struct Item {
@@ -102,10 +107,14 @@ struct Lifetimes {
 /// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
 Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels);
 
+struct AssembleOptions {
+  bool poison = false;              ///< every buffer is filled with NaN bytes when its life ends
+  bool describes = false;           ///< says what the operands of launches are
+  std::optional<std::size_t> gate;  ///< the step before which the update has written nothing
+};
 /// Lays out the work arena and writes instructions, addresses, ports and the memory report into `executable`.
-/// `poison`: every buffer is filled with NaN bytes when its life ends.
 void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
-              const Lifetimes& lifetimes, const KernelStore& kernels, bool poison);
+              const Lifetimes& lifetimes, const KernelStore& kernels, const AssembleOptions& options);
 
 /// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
 void stage_calls(Executable& executable, std::uint64_t piece_bytes);

@@ -58,6 +58,8 @@ class Runner {
   }
 
  private:
+  static constexpr std::size_t kNoGate = SIZE_MAX;
+
   Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
 
   Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
@@ -68,16 +70,34 @@ class Runner {
     const std::vector<Instruction>& instructions = executable_.segments[number].instructions;
     const BlockLaunches* const blocks = program_.block_launches ? &*program_.block_launches : nullptr;
     watch_ = options_.watch && options_.watch->sees(executable_, number, blocks) ? options_.watch : nullptr;
-    if (watch_ || options_.spans || !program_.sequences.available())
-      BALEEN_TRY(run_instructions(instructions, micro, turns));
-    else
-      BALEEN_TRY(run_stretches(number, micro, turns));
+    const std::size_t gate = gate_of(number);
+    BALEEN_TRY(run_part(number, 0, gate, micro, turns));
+    if (gate != kNoGate) {
+      BALEEN_TRY(synchronize());
+      BALEEN_TRY(options_.gate());
+      BALEEN_TRY(run_part(number, gate, instructions.size(), micro, turns));
+    }
     if (spans) options_.spans->push_back({executable_.labels[pass].c_str(), "pass", begin, now(), {}});
     if (options_.segment_ns) {
       BALEEN_TRY(synchronize());
       (*options_.segment_ns)[number] += now() - begin;
     }
     return {};
+  }
+
+  /// The instruction of a segment before which the gate is.
+  std::size_t gate_of(std::size_t segment) const {
+    const auto& gate = executable_.gate;
+    return options_.gate && gate && gate->segment == segment ? gate->instruction : kNoGate;
+  }
+
+  /// Its instructions from `first` to `last`, or to its end.
+  Status run_part(std::size_t segment, std::size_t first, std::size_t last, std::int64_t micro, std::int64_t turns) {
+    const std::span<const Instruction> all = executable_.segments[segment].instructions;
+    last = std::min(last, all.size());
+    if (watch_ || options_.spans || !program_.sequences.available())
+      return run_instructions(all.subspan(first, last - first), micro, turns);
+    return run_stretches(segment, first, last, micro, turns);
   }
 
   /// Of the action that runs this segment, where it is one of a pipeline schedule: they come in their order.
@@ -90,22 +110,44 @@ class Runner {
   Status run_instructions(std::span<const Instruction> instructions, std::int64_t micro, std::int64_t turns) {
     for (const Instruction& instruction : instructions) {
       if (!is_due(instruction.guard, micro, turns)) continue;
-      if (watch_) BALEEN_TRY(watch_->before(instruction));
+      if (watch_) BALEEN_TRY(before(instruction));
       if (options_.spans)
         BALEEN_TRY(execute_timed(instruction));
       else
         BALEEN_TRY(execute(instruction));
-      if (watch_) BALEEN_TRY(watch_->after(instruction));
+      if (watch_) BALEEN_TRY(after(instruction));
     }
     return {};
   }
 
-  Status run_stretches(std::size_t number, std::int64_t micro, std::int64_t turns) {
+  bool shows(const Instruction& i) const { return i.kind == Instruction::Kind::launch && watch_->wants_launches(); }
+  std::size_t first_address(const Instruction& i) const { return i.first_address + i.per_micro * launch_.micro; }
+
+  Status before(const Instruction& i) {
+    BALEEN_TRY(watch_->before(i));
+    if (!shows(i)) return {};
+    BALEEN_TRY(synchronize());
+    const std::size_t first = first_address(i);
+    return watch_->before_launch(executable_, i, static_cast<std::uint32_t>(first), &program_.addresses[first]);
+  }
+
+  Status after(const Instruction& i) {
+    BALEEN_TRY(watch_->after(i));
+    if (!shows(i)) return {};
+    BALEEN_TRY(synchronize());
+    const std::size_t first = first_address(i);
+    return watch_->after_launch(executable_, i, static_cast<std::uint32_t>(first), &program_.addresses[first]);
+  }
+
+  Status run_stretches(std::size_t number, std::size_t first, std::size_t last, std::int64_t micro,
+                       std::int64_t turns) {
     const std::span<const Instruction> all = executable_.segments[number].instructions;
     std::vector<KeptStretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
-    if (list.empty()) list = Sequences::cut(all, [&](const Instruction& i) { return is_due(i.guard, micro, turns); });
+    if (list.empty())
+      list = Sequences::cut(all, gate_of(number), [&](const Instruction& i) { return is_due(i.guard, micro, turns); });
     for (KeptStretch& stretch : list)
-      BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
+      if (first <= stretch.first && stretch.first < last)
+        BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
     return {};
   }
 
@@ -119,7 +161,7 @@ class Runner {
   }
 
   Status execute(const Instruction& i) {
-    void* const* addresses = program_.addresses.data() + i.first_address + i.per_micro * launch_.micro;
+    void* const* addresses = program_.addresses.data() + first_address(i);
     if (i.kind == Instruction::Kind::poison)
       return program_.device->check(
           table_.copy(device_, launch_.stream, addresses[0], program_.poison.data(), i.bytes));

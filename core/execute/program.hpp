@@ -1,5 +1,6 @@
 /// \file A compiled program on a device: addresses, calls of the transport, and running it.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,11 @@ class InstructionWatch {
   virtual bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) = 0;
   virtual Status before(const Instruction& instruction) = 0;  ///< a failure ends the run
   virtual Status after(const Instruction& instruction) = 0;   ///< likewise
+  /// Told the addresses of a launch, which are those of the executable's sources from `first` on, before it and when
+  /// the stream has come behind it. False: of no launch.
+  virtual bool wants_launches() const { return false; }
+  virtual Status before_launch(const Executable&, const Instruction&, std::uint32_t, void* const*) { return {}; }
+  virtual Status after_launch(const Executable&, const Instruction&, std::uint32_t, void* const*) { return {}; }
   /// Told of a launch's blocks, whose kernel tells of them; null: nobody.
   virtual const baleen_block_watch_t* blocks(const Instruction&) { return nullptr; }
   virtual void wrote(const PersistentBuffer&) {}  ///< the host has, between runs
@@ -85,6 +91,8 @@ class Program {
     /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
     std::vector<std::int64_t>* segment_ns = nullptr;
     InstructionWatch* watch = nullptr;  ///< null: nobody
+    /// Called at the executable's gate, when the stream has come there; a failure ends the run.
+    std::function<Status()> gate = {};
   };
   /// Runs the schedule on the stream and waits. [one thread]
   Status run(void* stream, const RunOptions& options);

@@ -33,14 +33,14 @@ std::vector<KeptStretch>& Sequences::at(std::size_t segment, std::size_t micro) 
   return by_micro[micro];
 }
 
-std::vector<KeptStretch> Sequences::cut(std::span<const Instruction> instructions,
+std::vector<KeptStretch> Sequences::cut(std::span<const Instruction> instructions, std::size_t gate,
                                         const std::function<bool(const Instruction&)>& due) {
   std::vector<KeptStretch> list;
   bool keeps = false;
   std::size_t launches = 0;
   for (std::size_t i = 0; i < instructions.size(); ++i) {
     const bool is_due = due(instructions[i]), may_be_kept = !is_due || is_enqueued(instructions[i]);
-    if (list.empty() || keeps != may_be_kept) {
+    if (list.empty() || keeps != may_be_kept || i == gate) {
       list.push_back({i, i});
       keeps = may_be_kept;
       launches = 0;

@@ -33,8 +33,8 @@ class Sequences {
   bool available() const { return extension_.has_value(); }
   /// The stretches of a segment in a micro-batch; empty before they are cut.
   std::vector<KeptStretch>& at(std::size_t segment, std::size_t micro);
-  /// `due`: whether an instruction is carried out then.
-  static std::vector<KeptStretch> cut(std::span<const Instruction> instructions,
+  /// `due`: whether an instruction is carried out then. None goes across the instruction `gate`.
+  static std::vector<KeptStretch> cut(std::span<const Instruction> instructions, std::size_t gate,
                                       const std::function<bool(const Instruction&)>& due);
 
   /// Whether the stretch is to be kept now: the caller enqueues it between `begin`, where that returns true, and `end`.

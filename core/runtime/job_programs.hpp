@@ -27,6 +27,7 @@ struct JobPrograms {
   struct Beside {
     std::uint64_t staged_piece_bytes = 0;  ///< as in CompileOptions
     bool store_maps = false;               ///< slots of the offload store lie in the host's memory
+    bool describes = false;                ///< operands of the programs that train
   };
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, const Beside& beside);

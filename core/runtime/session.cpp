@@ -27,6 +27,10 @@ std::vector<Range> padded_rows(const std::vector<Range>& of_batch, std::int64_t 
   return rows;
 }
 
+bool is_finite(const Facts& facts) {
+  return std::isfinite(facts.at("loss")) && std::isfinite(facts.at("gradient_norm"));
+}
+
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 }  // namespace
@@ -77,12 +81,13 @@ Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t
   return values;
 }
 
-Status Session::Impl::run(Program& program, std::uint64_t step) {
+Status Session::Impl::run(Program& program, std::uint64_t step, InstructionWatch* watch, std::function<Status()> gate) {
   Program::RunOptions run_options;
   run_options.seed = options.seed;
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
-  run_options.watch = options.watch;
+  run_options.watch = watch;
+  run_options.gate = std::move(gate);
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   is_whole = false;
   BALEEN_TRY(program.run(device.stream(), run_options));
@@ -123,13 +128,13 @@ Status Session::Impl::check_stops(const JobProgram& program, const std::string& 
 }
 
 Status Session::Impl::check_finite(const Program& program, double loss, double gradient_norm, const std::string& when,
-                                   Session& session) {
+                                   Session& session, const std::string& where) {
   const bool is_loss = !std::isfinite(loss);
   if (!is_loss && std::isfinite(gradient_norm)) return {};
   // A strategy leaves such steps out, counts them, and ends the run where there are too many.
   if (find_port(program.outputs(), "applied")) return {};
   const std::string text = (is_loss ? "the loss is not finite " : "the gradient is not finite, though the loss is, ") +
-                           when + "; a lower learning rate, a longer warm-up or clipping may help";
+                           when + where + "; a lower learning rate, a longer warm-up or clipping may help";
   if (!options.goes_on_not_finite)
     return Error{BALEEN_DAMAGED, text + "; `on_nan = \"continue\"` in the job trains on all the same", {}};
   if (!reported_not_finite) session.note(text);
@@ -257,7 +262,9 @@ Result<Facts> Session::step() {
                                  ? " (the loss of the step before was " + number_text(last->second) + ")"
                                  : "";
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
-  BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
+  std::function<Status()> gate;
+  if (impl.ends_not_finite(program)) gate = [&] { return impl.keep_if_not_finite(program); };
+  BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done), impl.options.watch, gate));
   ++impl.steps_done;
   BALEEN_TRY_ASSIGN(Facts facts, impl.means(program));
   facts.merge(Facts(impl.last));
@@ -271,8 +278,12 @@ Result<Facts> Session::step() {
   for (const auto& [name, number] : facts)
     if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
-  BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"),
-                               "at step " + std::to_string(impl.steps_done) + before, *this));
+  const std::string when = "at step " + std::to_string(impl.steps_done) + before;
+  std::string where;
+  if (impl.before_step || (gate && !is_finite(facts))) {
+    BALEEN_TRY_ASSIGN(where, impl.find_not_finite());
+  }
+  BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"), when, *this, where));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
   return facts;
 }
@@ -345,11 +356,15 @@ void Session::finish(std::vector<Fact> more) {
   impl_->monitors.record(BALEEN_RECORD_FINISH, impl_->steps_done, impl_->options.steps, std::move(facts));
 }
 
+bool Session::was_undone() const { return impl_->was_undone; }
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
 std::uint64_t Session::seed() const { return impl_->options.seed; }
-std::int64_t Session::position() const { return impl_->reader ? impl_->reader->position() : impl_->first_row; }
+std::int64_t Session::position() const {
+  if (!impl_->reader) return impl_->first_row;
+  return impl_->reader->position() - (impl_->was_undone ? impl_->options.batch : 0);
+}
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }

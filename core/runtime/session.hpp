@@ -54,7 +54,9 @@ class Session {
   /// Tells the monitors that the run begins.
   void start();
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
-  /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out.
+  /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out: the
+  /// message says where numbers were not finite first, and the step is undone (`was_undone`), where the host has memory
+  /// for the parameters and states of before.
   Result<Facts> step();
   /// Mean held-out loss and metrics over at most `batches` batches (0: the whole held-out part), told as EVALUATE. Rows
   /// that fill no batch count as others do, where losses and metrics are sums over rows (docs/design.md, section 11).
@@ -73,6 +75,9 @@ class Session {
 
   /// False where a program failed on its way: parameters and states may be of before and after it.
   bool is_whole() const;
+  /// True where the last step was not finite and was taken back: parameters and states are finite, and those of the
+  /// step before.
+  bool was_undone() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
   std::uint64_t seed() const;

@@ -19,7 +19,7 @@ Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
-  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps}));
+  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true}));
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));

@@ -36,11 +36,15 @@ struct Session::Impl : JobPrograms {
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   bool reported_not_finite = false;
-  bool is_whole = true;  ///< no program was cut short
+  class StateCopy;
+  std::unique_ptr<StateCopy> before_step;  ///< of a step whose loss or gradient is not finite, where there is room
+  bool was_undone = false;                 ///< that step, and what was before it is finite
+  bool is_whole = true;                    ///< no program was cut short
 
   /// Whether collectives are staged.
   bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
-  Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
+  Impl(Device& d, Monitors& m);
+  ~Impl();
 
   Status compile(const Plan& plan);
   Status allocate();
@@ -53,7 +57,18 @@ struct Session::Impl : JobPrograms {
   Status put_piece(const Program& program, const NamedType& input, const HostTensor& tensor);
   /// Gives the values of the program's schedules at its step.
   Result<Facts> put_scalars(const JobProgram& program, std::int64_t step);
-  Status run(Program& program, std::uint64_t step);
+  Status run(Program& program, std::uint64_t step, InstructionWatch* watch, std::function<Status()> gate = {});
+  Status run(Program& program, std::uint64_t step) { return run(program, step, options.watch); }
+  /// Whether a step that is not finite ends the run.
+  bool ends_not_finite(const Program& program) const {
+    return !options.goes_on_not_finite && !find_port(program.outputs(), "applied");
+  }
+  /// At the gate of a step: keeps what there was before it if it has gone wrong.
+  Status keep_if_not_finite(const Program& program);
+  /// Where numbers of the step that has just run are not finite first, as " (…)" for a message; empty: nobody knows.
+  /// The step runs again and is undone. Collective over all ranks.
+  Result<std::string> find_not_finite();
+  Result<std::vector<std::string>> of_all_ranks(const std::string& text);
   Result<Facts> means(const Program& program);
   /// What strategies show.
   Status add_facts(Facts& facts);
@@ -62,7 +77,7 @@ struct Session::Impl : JobPrograms {
   bool shows(const std::string& fact) const { return train && find_port(train->program.outputs(), kFactPrefix + fact); }
   /// DAMAGED, or a note at the first time, for what a program that trains came to; `when`: "at step 5".
   Status check_finite(const Program& program, double loss, double gradient_norm, const std::string& when,
-                      Session& session);
+                      Session& session, const std::string& where = "");
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();

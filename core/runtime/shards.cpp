@@ -95,6 +95,20 @@ Status ShardGather::run(const Exchange& exchange) {
   return communicator_.check();
 }
 
+Result<std::vector<std::string>> ShardGather::run(const std::string& own) {
+  BALEEN_TRY_ASSIGN(Exchange* const exchange, exchange_for(kLeastPart));
+  const std::size_t part = exchange->part;
+  char* const all = reinterpret_cast<char*>(exchange->staging.data());
+  char* const mine = all + part * static_cast<std::size_t>(communicator_.rank());
+  std::fill_n(mine, part, '\0');
+  std::copy_n(own.data(), std::min(own.size(), part / 2), mine);
+  BALEEN_TRY(run(*exchange));
+  std::vector<std::string> texts;
+  for (std::int64_t rank = 0; rank < communicator_.ranks(); ++rank)
+    texts.emplace_back(all + part * static_cast<std::size_t>(rank));
+  return texts;
+}
+
 Status ShardGather::run(const Shape& global, const Layout& layout, std::size_t element_bytes,
                         const std::vector<std::byte>& own, std::byte* whole) {
   const Mesh& mesh = communicator_.mesh();

@@ -32,6 +32,9 @@ class ShardGather {
   Status run(const Shape& global, const Layout& layout, std::size_t element_bytes, const std::vector<std::byte>& own,
              std::byte* whole);
 
+  /// Collective over all ranks: a text of at most 2,000 bytes of each, by rank.
+  Result<std::vector<std::string>> run(const std::string& own);
+
  private:
   /// A prepared call of the transport that brings `part` bytes of each rank, rank after rank, to `staging`.
   struct Exchange {

@@ -207,6 +207,7 @@ void Run::rescue() {
 
 void Run::rescue(const Kept& kept) {
   rescued_step_ = session_->steps_done();
+  if (!speaks()) return;
   const std::filesystem::path wanted = save_;
   const std::string name =
       wanted.stem().string() + ".after-step-" + std::to_string(rescued_step_) + wanted.extension().string();

@@ -1,0 +1,121 @@
+/// \file Where a training becomes NaN or infinite: the op, its line, the tensor and the rank are named, the step is
+/// taken back, and what was good before it is saved beside.
+#include <filesystem>
+#include <fstream>
+
+#include "parity/parity_run.hpp"
+
+namespace baleen::test {
+namespace {
+
+struct Setting {
+  std::string name;
+  std::vector<std::string> words;
+  std::string plugin = {};  ///< a strategy that it needs
+  std::string more = {};    ///< of the job
+};
+
+void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
+
+class FirstNotFinite : public testing::TestWithParam<Setting> {
+ protected:
+  /// Exponentials that leave all bounds behind the third step.
+  std::string script() const {
+    return folder_.write("job.lua",
+                         "local baleen = require 'baleen'\n"
+                         "local nn, rows = baleen.nn, {}\n"
+                         "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+                         "local mine = nn.layer { kind = 'mine', forward = function(self, x)\n"
+                         "  return baleen.ops.exp(x * x)\n"
+                         "end }\n"
+                         "return baleen.job { " +
+                             GetParam().more +
+                             "\n"
+                             "  model = nn.sequential { nn.linear { name = 'first', out = 8 }, mine {},\n"
+                             "    nn.linear { name = 'last', out = 2 } }, loss = nn.cross_entropy {},\n"
+                             "  data = baleen.data.table { rows = rows, held_out = 0 }, batch = 8, steps = 6,\n"
+                             "  optimizer = baleen.optimizer('adamw', { lr = function(step)\n"
+                             "    return step == 2 and 1e4 or 0.1\n"
+                             "  end }) }\n");
+  }
+  ProcessResult run(const std::string& file, const std::string& saved, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"run", file, "--save", folder_ / saved};
+    words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return run_baleen(words);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_P(FirstNotFinite, IsNamedAndTheStepTakenBack) {
+  if (!GetParam().plugin.empty() && !has_plugin("strategy", GetParam().plugin))
+    GTEST_SKIP() << "no strategy `" << GetParam().plugin << "` in this tree";
+  if (GetParam().name == "EmulatedCuda" && !std::filesystem::exists(emulated_folder()))
+    GTEST_SKIP() << "no emulated device in this tree";
+  const std::string file = script();
+  const ProcessResult good = run(file, "good.safetensors", {"--steps", "3"});
+  ASSERT_EQ(good.exit_code, 0) << good.err;
+  const ProcessResult result = run(file, "model.safetensors");
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  const std::string place = file + ":5 made ";
+  EXPECT_NE(result.err.find(" at step 4 (the loss of the step before was "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("): `mine (pointwise)`"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(place), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("numbers of `mine` infinite"), std::string::npos) << result.err;
+  const std::string warning = "warning: the parameters after step 3 are saved in ";
+  EXPECT_EQ(result.err.find(warning), result.err.rfind(warning)) << "one rank says so: " << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+  EXPECT_TRUE(read("model.after-step-3.safetensors") == read("good.safetensors")) << result.err;
+  EXPECT_FALSE(read("good.safetensors").empty());
+}
+
+std::vector<std::string> on_emulated_cuda() {
+  return {"--set", "compute.plugin=cuda",
+          "--set", "compute.libraries=[\"" + emulated_folder() + "\"]",
+          "--set", "compute.cache=\"" + emulated_folder() + "/cache\""};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, FirstNotFinite,
+    testing::Values(Setting{"OneRank", {}},  //
+                    Setting{"Bf16", {"--set", "plan=[{strategy=\"precision\", dtype=\"bf16\"}]"}, "precision"},
+                    Setting{"MicroBatches", {}, {}, "accumulate = 4, "}, Setting{"Data", {"--set", "mesh.data=2"}},
+                    Setting{"Zero1", {"--set", "mesh.data=2", "--set", "plan=[{strategy=\"zero\", stage=1}]"}, "zero"},
+                    Setting{"Zero3", {"--set", "mesh.data=2", "--set", "plan=[{strategy=\"zero\", stage=3}]"}, "zero"},
+                    Setting{"Pipeline",
+                            {"--set", "mesh.pipeline=2", "--set", "plan=[{strategy=\"pipeline\"}]"},
+                            "pipeline",
+                            "accumulate = 4, "},
+                    Setting{"Offload",
+                            {"--set", "plan=[{strategy=\"offload\", min_elements=4, parameters=[\"*\"]}]", "--set",
+                             "offload.plugin=host"},
+                            "offload"},
+                    Setting{"EmulatedCuda", on_emulated_cuda()}),
+    [](const auto& info) { return info.param.name; });
+
+class GivenNotFinite : public testing::Test {};
+
+/// What was wrong before the step is no op's fault, and nothing of it is worth keeping.
+TEST_F(GivenNotFinite, ParametersAreNamedAndNotSaved) {
+  const TemporaryFolder folder;
+  const std::string script = folder.write(
+      "job.lua",
+      "local baleen = require 'baleen'\nlocal rows = {}\n"
+      "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+      "return baleen.job { model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+      "  data = baleen.data.table { rows = rows, held_out = 0 }, batch = 4, steps = 6,\n"
+      "  optimizer = baleen.optimizer('sgd', { lr = function(step) return step == 2 and 1e300 or 0.1 end }) }\n");
+  const ProcessResult result = run_baleen({"run", script, "--save", folder / "model.safetensors"});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find(" numbers of `l."), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(" before the step; "), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("are saved in"), std::string::npos) << result.err;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+}  // namespace
+}  // namespace baleen::test
