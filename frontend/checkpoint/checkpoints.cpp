@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Ranks agree about signals and minutes about once in so long.
-constexpr double kPointSeconds = 1;
 constexpr char kFailed = '!';
 
 /// What ranks tell each other: that it went well, with something to tell, or why not.
@@ -45,8 +43,7 @@ Checkpoints::Checkpoints(CheckpointSettings settings, Parts parts, ShardFormat f
       parts_(std::move(parts)),
       format_(std::move(format)),
       root_(fs::absolute(settings_.folder).lexically_normal()),
-      last_save_(std::chrono::steady_clock::now()),
-      begun_(last_save_) {
+      last_save_(std::chrono::steady_clock::now()) {
   if (parts_.signals) stop_.emplace(settings_.grace_seconds);
 }
 
@@ -59,7 +56,7 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::create(CheckpointSettings sett
   auto made = std::unique_ptr<Checkpoints>(new Checkpoints(std::move(settings), std::move(parts), std::move(format)));
   Checkpoints& own = *made;
   own.first_step_ = own.progress();
-  own.next_point_ = own.first_step_ + 1;
+  own.points_.emplace(own.parts_.link, own.key("point"), own.first_step_);
   const PersistentLayout& persistent = own.parts_.session.persistent();
   const auto owned = owned_parts(persistent, own.parts_.mesh, own.parts_.at);
   own.groups_ = grouped(owned, persistent, own.snapshot_budget());
@@ -163,38 +160,15 @@ std::int64_t Checkpoints::progress() const {
   return done;
 }
 
-Checkpoints::Decision Checkpoints::decide() const {
-  Decision decision;
-  const auto now = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> since = now - last_save_, all = now - begun_;
-  decision.stops = stop_ && StopRequest::signal() != 0;
-  decision.saves = decision.stops || (settings_.minutes > 0 && since.count() >= 60 * settings_.minutes);
-  const std::int64_t step = progress(), done = std::max<std::int64_t>(1, step - first_step_);
-  const double each = std::max(1e-6, all.count() / static_cast<double>(done));
-  decision.next = step + std::max<std::int64_t>(1, std::llround(std::min(1e6, kPointSeconds / each)));
-  return decision;
-}
-
-/// Ranks come to a step at different times, so rank 0 decides what is not the same everywhere.
-Result<Checkpoints::Decision> Checkpoints::agree(std::int64_t step) {
-  if (!parts_.link) return decide();
-  if (step < next_point_) return Decision{};
-  RankLink& link = *parts_.link;
-  const std::string point = key("point/" + std::to_string(step));
-  Decision decision = decide();
-  if (leads())
-    BALEEN_TRY(link.put(
-        point, std::string(decision.stops ? "1" : "0") + (decision.saves ? "1" : "0") + std::to_string(decision.next)));
-  BALEEN_TRY_ASSIGN(const std::string said, link.get(point));
-  decision = {said[0] == '1', said[1] == '1', std::stoll(said.substr(2))};
-  next_point_ = decision.next;
-  return decision;
+AgreedPoints::Wish Checkpoints::wish() const {
+  const bool stops = stop_ && StopRequest::signal() != 0;
+  return {stops, stops || (settings_.minutes > 0 && seconds_since(last_save_) >= 60 * settings_.minutes)};
 }
 
 Status Checkpoints::boundary() {
   const std::int64_t step = progress();
   if (step == first_step_) return {};
-  BALEEN_TRY_ASSIGN(const Decision decision, agree(step));
+  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish decision, points_->at(step, [this] { return wish(); }));
   const bool due = settings_.every > 0 && step % settings_.every == 0;
   if (due || decision.saves) BALEEN_TRY(save(step));
   if (!decision.stops) return {};

@@ -9,6 +9,7 @@
 
 #include "core/launch/rank_link.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/checkpoint/agreed_points.hpp"
 #include "frontend/checkpoint/checkpoint_root.hpp"
 #include "frontend/checkpoint/load_parts.hpp"
 #include "frontend/checkpoint/owned_part.hpp"
@@ -54,10 +55,6 @@ class Checkpoints {
   std::uint64_t snapshot_bytes() const;
 
  private:
-  struct Decision {
-    bool stops = false, saves = false;
-    std::int64_t next = 0;
-  };
   struct Save {
     std::int64_t number = 0, step = 0;
     std::string attempt, folder;
@@ -78,8 +75,7 @@ class Checkpoints {
   Status check_shared_folder();
   /// How far the job is: steps, and in a job of programs alone their runs.
   std::int64_t progress() const;
-  Decision decide() const;
-  Result<Decision> agree(std::int64_t step);
+  AgreedPoints::Wish wish() const;
   Status save(std::int64_t step);
   void snapshot(const std::vector<OwnedPart>& group);
   Status write_group(std::size_t number, const Save& save);
@@ -98,15 +94,16 @@ class Checkpoints {
   ShardFormat format_;
   CheckpointRoot root_;
   std::optional<StopRequest> stop_;
+  std::optional<AgreedPoints> points_;          ///< where signals and minutes count
   std::vector<std::vector<OwnedPart>> groups_;  ///< what this rank writes; all ranks have as many
   std::vector<std::byte> memory_;               ///< of the largest group
   Status snapshot_;                             ///< why the last one failed
   std::vector<std::uint64_t> digests_;          ///< of this rank's parts, by number of the tensor
   std::string job_;                             ///< names the attempts of this job
-  std::int64_t saves_ = 0, saved_step_ = -1, next_point_ = 0, first_step_ = 0;
+  std::int64_t saves_ = 0, saved_step_ = -1, first_step_ = 0;
   std::optional<std::pair<std::int64_t, double>> loss_;  ///< a step and its held-out loss
   std::optional<double> lowest_;                         ///< held-out loss of this job's best, named or on its way
-  std::chrono::steady_clock::time_point last_save_, begun_;
+  std::chrono::steady_clock::time_point last_save_;
   std::future<Status> writing_;
   std::int64_t writing_step_ = 0;
   Status last_;  ///< of the last save

@@ -78,6 +78,7 @@ class Run : public TrainingRun {
       tell_place(session_->steps_done(), "saving a checkpoint");
       BALEEN_TRY(checkpoints_->boundary());
     }
+    BALEEN_TRY(end_if_asked());
     tell_launcher("training");
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
     if (copies_) BALEEN_TRY(copies_->after_step());
@@ -119,6 +120,10 @@ class Run : public TrainingRun {
   Result<Kept> keep();
   Status write(const Kept& kept, const std::string& path) const;
   void rescue(const Kept& kept);
+  /// Between two steps of a run that is saved at its end alone: a signal ends it, with what is trained saved beside.
+  Status end_if_asked();
+  /// From here on a signal ends it at once.
+  void heed_signals_again();
   /// Joins the other ranks, who are to have the same job, and tells the session of them.
   Status connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session);
   /// Of the data and of what is loaded, to compare.
@@ -158,6 +163,8 @@ class Run : public TrainingRun {
   std::unique_ptr<Session> session_;
   std::optional<CopyCheck> copies_;           ///< between ranks
   std::unique_ptr<Checkpoints> checkpoints_;  ///< null: the run is not saved as it goes
+  std::optional<StopRequest> stop_;           ///< then, where it is saved at its end
+  std::optional<AgreedPoints> stops_;         ///< likewise
 };
 
 }  // namespace baleen::app

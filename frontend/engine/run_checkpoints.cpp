@@ -1,6 +1,7 @@
 /// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
 #include <xxhash.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -146,6 +147,10 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
                              const std::string& job_where, CheckpointFacts job) {
   if (!flags.saves || alone_) return {};
   BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
+  if (!settings && flags.signals && !save_.empty()) {
+    stop_.emplace(CheckpointSettings().grace_seconds);
+    stops_.emplace(setup_.link, "stop", session_->steps_done());
+  }
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
@@ -197,7 +202,30 @@ Status Run::save_end() {
     rescue(kept);
   else
     saved_step_ = session_->steps_done();
+  heed_signals_again();
   return saved;
+}
+
+Status Run::end_if_asked() {
+  if (!stops_) return {};
+  const std::int64_t step = session_->steps_done();
+  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish wish, stops_->at(step, [] {
+    return AgreedPoints::Wish{StopRequest::signal() != 0, false};
+  }));
+  if (!wish.stops) return {};
+  if (step > 0) rescue();
+  return Error{BALEEN_INTERRUPTED,
+               "ended by a signal after step " + std::to_string(step) +
+                   "; with `checkpoint` in the job, or [checkpoint] in the manifest, it could go on from there",
+               {}};
+}
+
+void Run::heed_signals_again() {
+  if (!stop_) return;
+  const int signal = StopRequest::signal();
+  stop_.reset();
+  stops_.reset();
+  if (signal != 0) std::raise(signal);
 }
 
 void Run::rescue() {

@@ -1,0 +1,60 @@
+/// \file A signal ends a training that saves at its end alone: behind a step, and what is trained is saved beside.
+#include <csignal>
+#include <filesystem>
+
+#include "rank_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "training_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+class InterruptedTraining : public testing::TestWithParam<int> {
+ protected:
+  std::vector<std::string> command(int steps, const std::vector<std::string>& more) const {
+    const std::string script = folder_.write(
+        "train.lua",
+        "local baleen = require 'baleen'\nlocal rows = {}\n"
+        "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
+        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.25 }, batch = 12, steps = " +
+            std::to_string(steps) +
+            ",\n"
+            "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+            "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
+    std::vector<std::string> words = baleen_run(script, GetParam());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_P(InterruptedTraining, SavesBesideAndEndsWithItsCode) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningJob job(command(1'000'000'000, {"--save", folder_ / "model.safetensors"}));
+    ASSERT_TRUE(job.prints("step 1/")) << job.err();
+    job.kill(signal);
+    EXPECT_EQ(job.ends(), 5) << job.err();
+    const std::string saved = "warning: the parameters after step ";
+    EXPECT_EQ(lines_of(job.err()).size(), 2u) << job.err();
+    EXPECT_NE(job.err().find("ended by a signal after step "), std::string::npos) << job.err();
+    ASSERT_EQ(job.err().find(saved), 0u) << job.err();
+    const std::string step = std::to_string(std::stoll(job.err().substr(saved.size())));
+    EXPECT_NE(step, "0");
+    const std::string file = folder_ / ("model.after-step-" + step + ".safetensors");
+    EXPECT_NE(job.err().find(file), std::string::npos) << job.err();
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+    RunningJob goes_on(command(1, {"--load", file}));
+    EXPECT_EQ(goes_on.ends(), 0) << goes_on.err();
+  }
+}
+
+TEST_P(InterruptedTraining, EndsAtOnceWhereNothingIsSaved) {
+  RunningJob job(command(1'000'000'000, {}));
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  job.kill(SIGTERM);
+  EXPECT_EQ(job.ends(), 128 + SIGTERM) << job.err();
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, InterruptedTraining, testing::Values(1, 3));
+
+}  // namespace
+}  // namespace baleen::test
