@@ -239,11 +239,7 @@ Status Checkpoints::wait_for_disk() {
   last_ = writing_.get();
   if (last_) return {};
   lowest_.reset();
-  if (last_.error().code == BALEEN_PEER_LOST) return last_;
-  if (leads())
-    parts_.log.warning("the checkpoint of step " + std::to_string(writing_step_) + " was not saved (" +
-                       last_.error().text() + "); the one before it stays");
-  return {};
+  return last_.error().code == BALEEN_PEER_LOST ? last_ : Status();
 }
 
 Status Checkpoints::save(std::int64_t step) {
@@ -252,7 +248,7 @@ Status Checkpoints::save(std::int64_t step) {
   Save save{++saves_, step, {}, {}, {}, std::chrono::steady_clock::now(), 0};
   save.attempt = job_ + "." + std::to_string(save.number);
   save.folder = root_.partial(step, save.attempt).string();
-  saved_step_ = writing_step_ = step;
+  saved_step_ = step;
   std::ranges::fill(digests_, 0);
   Status written;
   // All groups but the last must be on the disk before the step goes on, since one at a time has memory.
@@ -276,7 +272,7 @@ Status Checkpoints::write_rest(const Save& save, Status written) {
   if (all && leads()) all = commit(save);
   // All ranks have told how their writing ended, so nobody writes there any more.
   if (!all && leads()) static_cast<void>(format_.remove(save.folder));
-  if (all && leads()) tell(save);
+  if (leads()) tell(save, all);
   if (!parts_.link) return all;
   const std::string verdict = key("saved/" + std::to_string(save.number));
   if (leads()) {
@@ -288,7 +284,13 @@ Status Checkpoints::write_rest(const Save& save, Status written) {
   return all;
 }
 
-void Checkpoints::tell(const Save& save) const {
+/// At once: the next save, or the end, may be hours away.
+void Checkpoints::tell(const Save& save, const Status& saved) const {
+  if (!saved) {
+    if (saved.error().code == BALEEN_PEER_LOST) return;
+    return parts_.log.warning("the checkpoint of step " + std::to_string(save.step) + " was not saved (" +
+                              saved.error().text() + "); the one before it stays");
+  }
   double bytes = 0;
   for (const PersistentBuffer& buffer : parts_.session.persistent().buffers)
     bytes += static_cast<double>(element_count(buffer.spec.type.shape)) *
@@ -353,6 +355,8 @@ Status Checkpoints::conclude_save(std::int64_t number, Status written) {
     BALEEN_TRY(link.put(prefix + std::to_string(rank()), told(written, digests_text(digests_))));
     return written;
   }
+  if (!written && written.error().code != BALEEN_PEER_LOST)
+    written = Error{written.error().code, "rank 0: " + written.error().text(), {}};
   for (std::int64_t r = 1; r < ranks(); ++r) {
     BALEEN_TRY_ASSIGN(std::string said, link.get(prefix + std::to_string(r)));
     if (const auto digests = heard(said))

@@ -83,7 +83,7 @@ class Checkpoints {
   Status conclude_save(std::int64_t number, Status written);
   Status write_rest(const Save& save, Status written);
   Status commit(const Save& save);
-  void tell(const Save& save) const;
+  void tell(const Save& save, const Status& saved) const;
   CheckpointFacts facts_now(std::int64_t step) const;
   bool is_lowest(double loss) const;
   void name_best(const BestCheckpoint& best);
@@ -105,7 +105,6 @@ class Checkpoints {
   std::optional<double> lowest_;                         ///< held-out loss of this job's best, named or on its way
   std::chrono::steady_clock::time_point last_save_;
   std::future<Status> writing_;
-  std::int64_t writing_step_ = 0;
   Status last_;  ///< of the last save
 };
 
