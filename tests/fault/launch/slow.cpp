@@ -1,4 +1,4 @@
-/// \file Rows that come late, once, on one rank.
+/// \file Rows that come late, once, on one rank; and text that a script asks it to encode there.
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -17,15 +17,16 @@ namespace {
 using namespace baleen;
 using namespace baleen::sdk;
 
-class Slow : public Dataset, public Digested {
+class Slow : public Dataset, public Tokens, public Digested {
  public:
   static Result<std::unique_ptr<Slow>> create(const Host&, const Settings& settings) {
     std::string name;
     std::getline(std::ifstream("/proc/self/comm"), name);
     const bool is_late = name == "baleen rank " + std::to_string(settings.integer("rank"));
-    return std::make_unique<Slow>(settings.integer("row"), is_late ? settings.number("seconds") : 0);
+    return std::make_unique<Slow>(is_late, settings.integer("row"), settings.number("seconds"));
   }
-  Slow(std::int64_t row, double seconds) : row_(row), seconds_(seconds) {}
+  Slow(bool is_late, std::int64_t row, double seconds)
+      : is_late_(is_late), row_(row), seconds_(is_late ? seconds : 0) {}
 
   Result<baleen_dataset_info_t> info() const override {
     baleen_dataset_info_t info{};
@@ -50,7 +51,15 @@ class Slow : public Dataset, public Digested {
     return {};
   }
 
+  /// 1 on the late rank, else 0; the text "sleep" takes for ever there.
+  Result<std::vector<std::int32_t>> encode(std::string_view text) const override {
+    if (is_late_ && text == "sleep") std::this_thread::sleep_for(std::chrono::hours(1));
+    return std::vector<std::int32_t>{is_late_ ? 1 : 0};
+  }
+  Result<std::string> decode(std::span<const std::int32_t>) const override { return std::string(); }
+
  private:
+  const bool is_late_;
   const std::int64_t row_;
   mutable double seconds_;  ///< one thread reads
 };
