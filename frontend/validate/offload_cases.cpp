@@ -94,10 +94,10 @@ void gives_back_what_was_put(const Subject& subject, Mark& mark) {
 
 void keeps_many_apart(const Subject& subject, Mark& mark) {
   constexpr std::uint32_t kSlots = 24;
-  Store store(subject, mark, {0, kSlots, nullptr});
-  store.reserve(std::vector<std::uint64_t>(kSlots, kBytes));
   std::vector<GuardedBytes> put(kSlots, GuardedBytes(kBytes)), got(kSlots, GuardedBytes(kBytes));
   std::vector<baleen_event_t> events(kSlots, baleen_event_t{sizeof(baleen_event_t), 0, 0, nullptr});
+  Store store(subject, mark, {0, kSlots, nullptr});
+  store.reserve(std::vector<std::uint64_t>(kSlots, kBytes));
   std::vector<std::uint32_t> order;
   for (std::uint32_t slot = 0; slot < kSlots; ++slot) order.push_back(slot);
   std::mt19937_64 random(2);
@@ -121,11 +121,11 @@ void keeps_many_apart(const Subject& subject, Mark& mark) {
 
 /// Puts and gets of the same bytes, all started before any is waited for.
 void keeps_the_order_of_starts(const Subject& subject, Mark& mark) {
-  Store store(subject, mark);
-  store.reserve({kBytes});
   constexpr std::size_t kTurns = 10;
   std::vector<GuardedBytes> put(kTurns, GuardedBytes(kBytes)), got(kTurns, GuardedBytes(kBytes));
   std::vector<baleen_event_t> events(2 * kTurns, baleen_event_t{sizeof(baleen_event_t), 0, 0, nullptr});
+  Store store(subject, mark);
+  store.reserve({kBytes});
   for (std::size_t i = 0; i < kTurns; ++i) {
     put[i].fill(i + 1);
     store.start(true, Store::transfer(0, 0, kBytes, put[i].data(), &events[2 * i]));
@@ -138,10 +138,10 @@ void keeps_the_order_of_starts(const Subject& subject, Mark& mark) {
 }
 
 void begins_after_its_event(const Subject& subject, Mark& mark) {
-  Store store(subject, mark);
-  store.reserve({kBytes, kBytes});
   GuardedBytes first(kBytes), second(kBytes), got(kBytes);
   baleen_event_t after{}, late{}, reader{};
+  Store store(subject, mark);
+  store.reserve({kBytes, kBytes});
   baleen_offload_transfer_t waiting = Store::transfer(0, 0, kBytes, first.data(), &late, 7);
   waiting.after = &after;
   waiting.after_value = 5;
@@ -164,11 +164,11 @@ void begins_after_its_event(const Subject& subject, Mark& mark) {
 }
 
 void raises_events(const Subject& subject, Mark& mark) {
-  Store store(subject, mark);
-  store.reserve({0, 10});
   GuardedBytes memory(10), got(10);
   memory.fill(4);
   baleen_event_t done{}, after{};
+  Store store(subject, mark);
+  store.reserve({0, 10});
   store.start(true, Store::transfer(0, 0, 0, nullptr, &done, 3));
   store.await(done, 0, 3);
   baleen_offload_transfer_t waiting = Store::transfer(1, 10, 0, nullptr, &done, 4);
@@ -183,12 +183,12 @@ void raises_events(const Subject& subject, Mark& mark) {
 }
 
 void reports_failures(const Subject& subject, Mark& mark) {
+  GuardedBytes memory(kBytes), got(kBytes);
+  memory.fill(5);
+  baleen_event_t after{}, done{}, read{};
   Store store(subject, mark);
   store.reserve({kBytes, kBytes});
-  GuardedBytes memory(kBytes);
-  memory.fill(5);
   store.put(0, 0, kBytes, memory.data());
-  baleen_event_t after{}, done{};
   baleen_offload_transfer_t waiting = Store::transfer(0, 0, kBytes, memory.data(), &done);
   waiting.after = &after;
   waiting.after_value = 1;
@@ -203,9 +203,7 @@ void reports_failures(const Subject& subject, Mark& mark) {
   }
   if (store.plugin().call("`check`", store.table().check, store.get(), std::uint32_t{1}) != BALEEN_OK)
     throw Failure("`check` of a slot tells of a failure of another slot");
-  GuardedBytes got(kBytes);
   if (store.info().flags & BALEEN_OFFLOAD_CHECKED) {
-    baleen_event_t read{};
     store.start(false, Store::transfer(0, 0, kBytes, got.data(), &read));
     store.plugin().call("the wait for slot 0", [&] { event_wait(read, 1); });
     if (event_value(read) != BALEEN_EVENT_FAILED)
@@ -217,11 +215,12 @@ void reports_failures(const Subject& subject, Mark& mark) {
 }
 
 void refuses_wrong_ranges(const Subject& subject, Mark& mark) {
+  GuardedBytes memory(0);
+  baleen_event_t done{}, after{}, ends[3]{};
   Store store(subject, mark, {0, 2, nullptr});
   const std::uint64_t block = store.alignment(), size = 4 * block + 3;
   store.reserve({size});
-  GuardedBytes memory(size + block);
-  baleen_event_t done{};
+  memory = GuardedBytes(size + block);
   const auto at = [&](std::uint32_t slot, std::uint64_t offset, std::uint64_t bytes) {
     return Store::transfer(slot, offset, bytes, memory.data(), &done);
   };
@@ -239,7 +238,6 @@ void refuses_wrong_ranges(const Subject& subject, Mark& mark) {
         throw Failure(std::string(name) + " of " + what + " returns " + std::to_string(status) + " and not INVALID");
       store.plugin().refusal(name, status);
     }
-  baleen_event_t after{}, ends[3]{};
   for (std::size_t i = 0; i < 3; ++i) {
     baleen_offload_transfer_t waiting = Store::transfer(0, 0, block, memory.data(), &ends[i]);
     waiting.after = &after;

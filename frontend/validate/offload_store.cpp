@@ -55,11 +55,16 @@ Store::Store(const Subject& subject, Mark& mark, StoreOptions options)
 }
 
 Store::~Store() noexcept(false) {
-  if (std::uncaught_exceptions() == 0) destroy();
+  try {  // also after a Failure: what is under way uses memory and events of the case, which go next
+    destroy();
+  } catch (const Failure&) {
+    if (std::uncaught_exceptions() == 0) throw;  // else the first one counts
+  }
 }
 
 void Store::destroy() {
-  if (handle_) plugin_.call("`destroy`", table().destroy, std::exchange(handle_, nullptr));
+  const char* const name = std::uncaught_exceptions() == 0 ? "`destroy`" : "`destroy`, after the case had failed";
+  if (handle_) plugin_.call(name, table().destroy, std::exchange(handle_, nullptr));
 }
 
 baleen_status_t Store::try_reserve(const std::vector<std::uint64_t>& bytes) {

@@ -35,7 +35,8 @@ struct StoreOptions {
   const baleen_offload_pinning_t* pinning = nullptr;
 };
 
-/// A store of the subject's options. Throws Failure; Skip where its place does not exist here.
+/// A store of the subject's options. Throws Failure; Skip where its place does not exist here. A case that leaves
+/// operations under way makes it after their memory and events: a Failure ends it first.
 class Store {
  public:
   Store(const Subject& subject, Mark& mark, StoreOptions options = {});

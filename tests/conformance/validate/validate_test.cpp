@@ -243,6 +243,16 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedDefect, testing::ValuesIn(kDefects), [](con
   return info.param.kind + "_" + info.param.word + "_" + std::to_string(info.index);
 });
 
+/// A failure while operations are under way is told, and their memory outlives them.
+TEST(Planted, AStoreThatFailsAmongManyOperationsIsNoCrash) {
+  for (int turn = 0; turn < 15; ++turn) {
+    const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_offload_planted.so",
+                                     {"--set", "defect=another_value", "--only", "offload.many"});
+    ASSERT_NE(verdict.reason("offload.many").find("and not to its `done_value`"), std::string::npos)
+        << verdict.reason("offload.many");
+  }
+}
+
 /// The same without a defect passes: what is found above is the defect.
 TEST(Planted, PassesWithoutADefect) {
   for (const char* kind : {"optimizer", "data", "monitor", "transport", "strategy", "compute", "offload", "launcher"}) {
