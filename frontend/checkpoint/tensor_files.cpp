@@ -137,6 +137,25 @@ Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string&
   return tensors;
 }
 
+bool holds(const Registry& plugins, const std::string& path, const HostTensors& tensors,
+           const std::map<std::string, std::string>& facts) {
+  const auto file = open_tensor_files(plugins, {path});
+  if (!file || (*file)->tensors().size() != tensors.size()) return false;
+  const auto has_fact = [&](const auto& fact) {
+    const auto there = (*file)->facts().find(fact.first);
+    return there != (*file)->facts().end() && there->second == fact.second;
+  };
+  const auto has_tensor = [&](const auto& one) {
+    const auto& [name, tensor] = one;
+    const auto type = (*file)->tensors().find(name);
+    if (type == (*file)->tensors().end() || type->second.dtype != tensor.dtype || type->second.shape != tensor.shape)
+      return false;
+    const Result<HostTensor> there = (*file)->read(name);
+    return there && there->bytes == tensor.bytes;
+  };
+  return std::ranges::all_of(facts, has_fact) && std::ranges::all_of(tensors, has_tensor);
+}
+
 Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,
                          const std::map<std::string, std::string>& facts) {
   BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));

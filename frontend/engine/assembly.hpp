@@ -119,6 +119,8 @@ class Run : public TrainingRun {
   };
   Result<Kept> keep();
   Status write(const Kept& kept, const std::string& path) const;
+  /// Whether that file holds it, though writing ended with an error: of its folder, which could not be synced.
+  bool is_there(const Kept& kept, const std::string& path) const;
   void rescue(const Kept& kept);
   /// Between two steps of a run that is saved at its end alone: a signal ends it, with what is trained saved beside.
   Status end_if_asked();

@@ -188,6 +188,10 @@ Status Run::write(const Kept& kept, const std::string& path) const {
   return speaks() ? write_tensor_file(setup_.registry, path, kept.parameters, kept.facts) : Status();
 }
 
+bool Run::is_there(const Kept& kept, const std::string& path) const {
+  return holds(setup_.registry, path, kept.parameters, kept.facts);
+}
+
 Status Run::save(const std::string& path) {
   BALEEN_TRY(check_tensor_file(setup_.registry, path));
   BALEEN_TRY_ASSIGN(const Kept kept, keep());
@@ -198,10 +202,10 @@ Status Run::save_end() {
   if (save_.empty() || saved_step_ == session_->steps_done()) return {};
   BALEEN_TRY_ASSIGN(const Kept kept, keep());
   const Status saved = write(kept, save_);
-  if (!saved)
-    rescue(kept);
-  else
+  if (saved || is_there(kept, save_))
     saved_step_ = session_->steps_done();
+  else
+    rescue(kept);
   heed_signals_again();
   return saved;
 }
@@ -243,7 +247,7 @@ void Run::rescue(const Kept& kept) {
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
     const std::string beside = folder / name;
-    if (!write(kept, beside)) continue;
+    if (!write(kept, beside) && !is_there(kept, beside)) continue;
     setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
     return;
   }

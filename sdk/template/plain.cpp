@@ -207,7 +207,7 @@ class Writer {
     file_.close();
     const std::string folder = std::filesystem::path(path_).parent_path().string();
     const FileHandle opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return opened && ::fsync(opened.get()) == 0 ? Status() : failed("its folder cannot be synced", path_);
+    return opened && ::fsync(opened.get()) == 0 ? Status() : failed("is whole, but its folder cannot be synced", path_);
   }
 
  private:

@@ -70,7 +70,10 @@ Status Temporary::rename_to(const std::string& target) {
   if (::close(file_.release()) != 0) return system_error("cannot close", path_);
   if (std::rename(path_.c_str(), target.c_str()) != 0) return system_error("cannot replace", target);
   path_.clear();
-  return sync_folder(std::filesystem::path(target).parent_path().string());
+  const Status synced = sync_folder(std::filesystem::path(target).parent_path().string());
+  if (synced) return {};
+  return Error{synced.error().code, "is whole in its place, but may not survive a power cut: " + synced.error().message,
+               target};
 }
 
 Status sync_folder(const std::string& path) {
