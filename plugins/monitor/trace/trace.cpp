@@ -1,9 +1,15 @@
 /// \file The monitor plugin `trace`: spans as a JSON array that Perfetto and chrome://tracing open, and as a table. The
 /// array's closing bracket is optional in that format, so the file of a crashed run loads too.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "baleen/monitor.hpp"
 #include "baleen/output_file.hpp"
@@ -48,12 +54,8 @@ class Trace : public Monitor {
   }
   ~Trace() override {
     // Nobody is left to tell of a failure, and without the bracket the file loads all the same.
-    if (begun_) static_cast<void>(file_.write(pending_ + "\n]\n"));
-    if (!profile_ || rank_ != 0) return;
-    const std::string table = profile_->table();
-    if (table.empty()) return;
-    std::fputs((table + "trace in " + file_.path() + " (https://ui.perfetto.dev)\n").c_str(), stdout);
-    std::fflush(stdout);
+    if (started_) static_cast<void>(file_.write(pending_ + "\n]\n"));
+    static_cast<void>(print_table());
   }
 
   Status record(const Record& record) override {
@@ -70,7 +72,8 @@ class Trace : public Monitor {
     }
     if (record.kind() == BALEEN_RECORD_FINISH) {
       BALEEN_TRY(flush());
-      return file_.sync();
+      BALEEN_TRY(file_.sync());
+      return print_table();
     }
     if (record.kind() != BALEEN_RECORD_STEP) return {};
     for (const char* name : {"loss", "units_per_second", "memory_bytes"}) {
@@ -130,17 +133,30 @@ class Trace : public Monitor {
   }
 
   Status flush() {
-    const std::string text = std::exchange(pending_, {});
-    BALEEN_TRY(file_.write(text));
-    begun_ = true;
+    BALEEN_TRY(file_.write(pending_));
+    pending_.clear();
     return {};
+  }
+
+  /// Once: at the end of the run, or where it breaks off. No error where nobody reads.
+  Status print_table() {
+    if (!profile_ || rank_ != 0 || std::exchange(is_printed_, true)) return {};
+    const std::string table = profile_->table();
+    if (table.empty()) return {};
+    const std::string text = table + "trace in " + file_.path() + " (https://ui.perfetto.dev)\n";
+    if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return {};
+    const int reason = errno;
+    struct stat about {};
+    const bool is_file = ::fstat(STDOUT_FILENO, &about) == 0 && S_ISREG(about.st_mode);
+    if (reason == EPIPE || (reason == EIO && !is_file)) return {};  // a terminal that is gone is EIO
+    return Error{BALEEN_IO, std::string("standard output did not take all: ") + std::strerror(reason), {}};
   }
 
   OutputFile file_;
   std::optional<trace::Profile> profile_;
   std::int32_t rank_ = 0;
-  std::string pending_;
-  bool started_ = false, begun_ = false, first_ = true;  // begun: its opening bracket is written
+  std::string pending_;  ///< not in the file yet, which holds whole records
+  bool started_ = false, first_ = true, is_printed_ = false;
   std::set<std::int32_t> ranks_;
   std::set<std::pair<std::int32_t, std::int32_t>> streams_;
 };
