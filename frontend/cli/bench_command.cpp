@@ -1,9 +1,9 @@
 /// \file `baleen bench transport`: every collective of the manifest's transport, by size and group.
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "core/input/nearest.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/cli/bench_call.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -96,10 +96,10 @@ class Report {
       json_ = {{"transport", transport}, {"ranks", ranks}, {"points", Json::array()}};
       return;
     }
-    std::printf("transport %s, %lld ranks; fp32, one after the other, median, on the slowest rank\n", transport.c_str(),
-                static_cast<long long>(ranks));
-    std::printf("%-15s %-16s %7s %10s %13s %12s %12s\n", "collective", "group", "members", "size", "microseconds",
-                "algo GB/s", "bus GB/s");
+    print_out("transport %s, %lld ranks; fp32, one after the other, median, on the slowest rank\n", transport.c_str(),
+              static_cast<long long>(ranks));
+    print_out("%-15s %-16s %7s %10s %13s %12s %12s\n", "collective", "group", "members", "size", "microseconds",
+              "algo GB/s", "bus GB/s");
   }
   void add(const BenchPoint& point) {
     if (!speaks_) return;
@@ -113,9 +113,9 @@ class Report {
                                  {"bus_bandwidth", json_number(point.bus_bandwidth())}});
       return;
     }
-    std::printf("%-15s %-16s %7lld %10s %13.2f %12.3f %12.3f\n", point.collective.c_str(), point.axes.c_str(),
-                static_cast<long long>(point.members), size_text(point.bytes).c_str(), point.seconds * 1e6,
-                point.algorithm_bandwidth() * 1e-9, point.bus_bandwidth() * 1e-9);
+    print_out("%-15s %-16s %7lld %10s %13.2f %12.3f %12.3f\n", point.collective.c_str(), point.axes.c_str(),
+              static_cast<long long>(point.members), size_text(point.bytes).c_str(), point.seconds * 1e6,
+              point.algorithm_bandwidth() * 1e-9, point.bus_bandwidth() * 1e-9);
     if (taken_) taken_ = flush_output();
   }
   /// The first error of printing: the ranks go on together to the end.

@@ -1,7 +1,7 @@
 /// \file `baleen checkpoint`: looks at one, tests it; what it writes is in exchange_command.
-#include <cstdio>
 
 #include "baleen/dtype.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/whole_tensors.hpp"
 #include "frontend/cli/commands.hpp"
@@ -31,17 +31,17 @@ void print_json(const ShardFolder& folder, const std::filesystem::path& path) {
   for (const auto& [name, text] : folder.facts()) json["facts"][name] = text;
   for (const auto& [name, type] : folder.tensors())
     json["tensors"][name] = {{"dtype", dtype_name(type.dtype)}, {"shape", type.shape}, {"bytes", bytes_of(type)}};
-  std::puts(json_text(json).c_str());
+  print_out("%s\n", json_text(json).c_str());
 }
 
 void print_text(const ShardFolder& folder, const std::filesystem::path& path) {
-  std::printf("%s\n", path.string().c_str());
+  print_out("%s\n", path.string().c_str());
   for (const auto& [name, text] : folder.facts())
-    if (!is_table(name)) std::printf("  %-17s %s\n", name.c_str(), text.c_str());
-  std::printf("  %-17s %zu, %.1f MiB\n", "tensors", folder.tensors().size(),
-              static_cast<double>(bytes_of(folder)) / (1 << 20));
+    if (!is_table(name)) print_out("  %-17s %s\n", name.c_str(), text.c_str());
+  print_out("  %-17s %zu, %.1f MiB\n", "tensors", folder.tensors().size(),
+            static_cast<double>(bytes_of(folder)) / (1 << 20));
   for (const auto& [name, type] : folder.tensors())
-    std::printf("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
+    print_out("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
 }
 
 /// A file's tensors, or those of another framework's folder.
@@ -53,15 +53,15 @@ void print_source(const TensorSource& source, const std::string& path, bool json
                               {"shape", type.shape},
                               {"bytes", bytes_of(type)},
                               {"file", source.file_of(name)}};
-    std::puts(json_text(all).c_str());
+    print_out("%s\n", json_text(all).c_str());
     return;
   }
   std::uint64_t bytes = 0;
   for (const auto& [name, type] : source.tensors()) bytes += bytes_of(type);
-  std::printf("%s\n  %-17s %zu, %.1f MiB\n", path.c_str(), "tensors", source.tensors().size(),
-              static_cast<double>(bytes) / (1 << 20));
+  print_out("%s\n  %-17s %zu, %.1f MiB\n", path.c_str(), "tensors", source.tensors().size(),
+            static_cast<double>(bytes) / (1 << 20));
   for (const auto& [name, type] : source.tensors())
-    std::printf("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
+    print_out("  %-48s %s\n", name.c_str(), type_text(type.dtype, type.shape).c_str());
 }
 
 Status inspect(const CheckpointOptions& options, const ShardFolder& folder, const std::filesystem::path& path) {
@@ -87,8 +87,8 @@ Status perform(const CheckpointOptions& options, const Setup& setup) {
   if (options.verb == Verb::verify) BALEEN_TRY(verify_checkpoint(format, *path));
   BALEEN_TRY_ASSIGN(const auto folder, format.open(path->string()));
   if (options.verb == Verb::inspect) return inspect(options, *folder, *path);
-  std::printf("%s: intact, %zu tensors, %.1f MiB\n", path->string().c_str(), folder->tensors().size(),
-              static_cast<double>(bytes_of(*folder)) / (1 << 20));
+  print_out("%s: intact, %zu tensors, %.1f MiB\n", path->string().c_str(), folder->tensors().size(),
+            static_cast<double>(bytes_of(*folder)) / (1 << 20));
   return {};
 }
 

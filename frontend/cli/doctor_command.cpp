@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/log/printed.hpp"
 #include "core/plugin/kinds.hpp"
 #include "frontend/cli/addresses.hpp"
 #include "frontend/cli/command_line.hpp"
@@ -24,7 +25,7 @@ constexpr std::uint64_t kLittleShared = 256ull << 20;
 /// Without one of each there is nothing to train.
 constexpr std::array<const char*, 3> kNeeded = {"compute", "data", "optimizer"};
 
-void line(const char* name, const std::string& text) { std::printf("%-12s %s\n", name, text.c_str()); }
+void line(const char* name, const std::string& text) { print_out("%-12s %s\n", name, text.c_str()); }
 
 std::string bytes(std::uint64_t count) {
   std::array<char, 32> text;
@@ -82,16 +83,16 @@ std::set<std::string> try_plugins(const Registry& registry) {
       problems.push_back(plugin.error().text());
     }
   }
-  std::printf("\nplugins\n");
+  print_out("\nplugins\n");
   for (const Kind& kind : kinds())
-    std::printf("  %-10s %s\n", kind.name.data(), joined(registry.names(kind.name)).c_str());
-  for (const std::string& problem : problems) std::printf("  not usable: %s\n", problem.c_str());
+    print_out("  %-10s %s\n", kind.name.data(), joined(registry.names(kind.name)).c_str());
+  for (const std::string& problem : problems) print_out("  not usable: %s\n", problem.c_str());
   return usable;
 }
 
 /// What the compute plugins that load say of this machine's devices; with the manifest's options where it names one.
 void print_devices(const Setup& setup) {
-  std::printf("\ndevices\n");
+  print_out("\ndevices\n");
   for (const Descriptor& one : setup.registry.descriptors()) {
     if (one.kind != "compute") continue;
     const Result<Plugin> plugin = setup.registry.open(one);
@@ -100,10 +101,9 @@ void print_devices(const Setup& setup) {
     if (setup.manifest.compute.plugin == one.name) member.options = setup.manifest.compute.options;
     const Result<SettingsStorage> settings = member.settings(0);
     const auto devices = settings ? list_devices(*plugin, *settings->get()) : settings.error();
-    if (!devices) std::printf("  %-10s none: %s\n", one.name.c_str(), devices.error().text().c_str());
+    if (!devices) print_out("  %-10s none: %s\n", one.name.c_str(), devices.error().text().c_str());
     for (std::size_t i = 0; devices && i < devices->size(); ++i)
-      std::printf("  %-10s %s\n", (one.name + " " + std::to_string(i)).c_str(),
-                  limits_text((*devices)[i], true).c_str());
+      print_out("  %-10s %s\n", (one.name + " " + std::to_string(i)).c_str(), limits_text((*devices)[i], true).c_str());
   }
 }
 
@@ -113,7 +113,7 @@ bool print_missing(const std::set<std::string>& usable) {
   for (const std::string kind : kNeeded) {
     if (usable.contains(kind)) continue;
     possible = false;
-    std::printf(
+    print_out(
         "missing: a usable plugin of kind %s. Those of Baleen are built with it (folder %s) and lie in %s; others are "
         "found with --plugin-path FOLDER\n",
         kind.c_str(), find_kind(kind)->folder.data(), installed_plugins().c_str());
@@ -123,21 +123,21 @@ bool print_missing(const std::set<std::string>& usable) {
 
 void print_advice(const std::set<std::string>& usable, const Machine& machine) {
   if (!usable.contains("checkpoint"))
-    std::printf("advice: no checkpoint plugin, so nothing can be saved or loaded (folder %s)\n",
-                find_kind("checkpoint")->folder.data());
+    print_out("advice: no checkpoint plugin, so nothing can be saved or loaded (folder %s)\n",
+              find_kind("checkpoint")->folder.data());
   if (!usable.contains("monitor"))
-    std::printf("advice: no monitor plugin, so a run is silent (folder %s)\n", find_kind("monitor")->folder.data());
+    print_out("advice: no monitor plugin, so a run is silent (folder %s)\n", find_kind("monitor")->folder.data());
   for (const auto& [kind, what] :
        {std::pair{"transport", "ranks cannot exchange data"}, std::pair{"strategy", "work cannot be split over ranks"}})
     if (!usable.contains(kind))
-      std::printf("advice: no %s plugin, so %s: a run has one rank (folder %s)\n", kind, what,
-                  find_kind(kind)->folder.data());
+      print_out("advice: no %s plugin, so %s: a run has one rank (folder %s)\n", kind, what,
+                find_kind(kind)->folder.data());
   if (machine.shared_bytes < kLittleShared)
-    std::printf(
+    print_out(
         "advice: /dev/shm is small; ranks on one host may exchange data there. In Docker: --shm-size=2g; else: "
         "mount -o remount,size=50%% /dev/shm\n");
   if (const std::vector<std::string> addresses = public_addresses(); !addresses.empty())
-    std::printf(
+    print_out(
         "advice: strangers may reach %s. Who reaches the ports of ranks on several hosts can end a job, and change its "
         "numbers: close them to others, or set in [transport], where it has them, `devices` of a closed network or "
         "`encrypt = true`\n",
@@ -152,10 +152,10 @@ int doctor_command(const Setup& setup) {
   print_machine(machine);
   const std::set<std::string> usable = try_plugins(setup.registry);
   print_devices(setup);
-  std::printf("\n");
+  print_out("\n");
   const bool possible = print_missing(usable);
   print_advice(usable, machine);
-  std::printf("%s\n", possible ? "ready: this machine can train" : "not ready: training needs what is missing above");
+  print_out("%s\n", possible ? "ready: this machine can train" : "not ready: training needs what is missing above");
   return possible ? kSuccess : kBadInput;
 }
 

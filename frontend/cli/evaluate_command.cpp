@@ -1,6 +1,6 @@
 /// \file `baleen evaluate`: the held-out loss and metrics of a trained model, without training.
-#include <cstdio>
 
+#include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
@@ -15,10 +15,10 @@ Status print(const EvaluateOptions& options, const Facts& facts, std::int64_t ro
     Json all;
     for (const auto& [name, number] : facts) all[name] = json_number(number);
     all["rows"] = rows;
-    std::printf("%s\n", json_text(all).c_str());
+    print_out("%s\n", json_text(all).c_str());
   } else {
-    for (const auto& [name, number] : facts) std::printf("%-24s %.6g\n", name.c_str(), number);
-    std::printf("%-24s %lld\n", "rows", static_cast<long long>(rows));
+    for (const auto& [name, number] : facts) print_out("%-24s %.6g\n", name.c_str(), number);
+    print_out("%-24s %lld\n", "rows", static_cast<long long>(rows));
   }
   return flush_output();
 }

@@ -1,9 +1,8 @@
 /// \file `baleen checkpoint export`, `import` and `convert`: models between our files and those of other frameworks.
 #include "frontend/cli/exchange_command.hpp"
 
-#include <cstdio>
-
 #include "baleen/dtype.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/checkpoint/whole_tensors.hpp"
@@ -93,7 +92,7 @@ Status write_file(const CheckpointOptions& options, const Setup& setup, const Te
   std::map<std::string, std::string> facts;
   if (const auto learned = source.facts().find(kLearnedFact); learned != source.facts().end()) facts.insert(*learned);
   BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors, facts));
-  std::printf("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
+  print_out("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
   return {};
 }
 
@@ -108,7 +107,7 @@ Status export_to_folder(const CheckpointOptions& options, const Setup& setup, co
   BALEEN_TRY_ASSIGN(const ModelMap map, library.model_map(request));
   BALEEN_TRY(
       export_model(setup.registry, source, map, plan_of(options, library), {options.output, dtype_of(options.dtype)}));
-  std::printf("%s: by the map `%s`, head `%s`\n", options.output.string().c_str(), map.name.c_str(), map.head.c_str());
+  print_out("%s: by the map `%s`, head `%s`\n", options.output.string().c_str(), map.name.c_str(), map.head.c_str());
   return {};
 }
 
@@ -120,8 +119,8 @@ Status import_folder(const CheckpointOptions& options, const Setup& setup, Scrip
                     ModelFolder::open(setup.registry, files, std::move(map), options.path.string()));
   BALEEN_TRY_ASSIGN(const HostTensors tensors, import_model(folder, dtype_of(options.dtype)));
   BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors));
-  std::printf("%zu tensors in %s, by the map `%s`, head `%s`\n", tensors.size(), options.output.string().c_str(),
-              folder.map().name.c_str(), folder.map().head.c_str());
+  print_out("%zu tensors in %s, by the map `%s`, head `%s`\n", tensors.size(), options.output.string().c_str(),
+            folder.map().name.c_str(), folder.map().head.c_str());
   return {};
 }
 
@@ -146,7 +145,7 @@ Status exchange(const CheckpointOptions& options, const Setup& setup) {
   if (options.verb == Verb::export_model) return export_to_folder(options, setup, *source, *maps.library);
   BALEEN_TRY(
       copy_model(setup.registry, *source, plan_of(options, *maps.library), {options.output, dtype_of(options.dtype)}));
-  std::printf("%zu tensors in %s\n", source->tensors().size(), options.output.string().c_str());
+  print_out("%zu tensors in %s\n", source->tensors().size(), options.output.string().c_str());
   return {};
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "core/log/printed.hpp"
+
 namespace baleen::app {
 namespace {
 
@@ -52,12 +54,10 @@ void open_standard_files() {
 Status flush_output() { return print_output({}); }
 
 Status print_output(std::string_view text) {
-  const bool failed = std::ferror(stdout) != 0;
-  errno = 0;
-  const bool given = text.empty() || std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  const bool taken = given && std::fflush(stdout) == 0;
-  const int reason = taken ? 0 : errno;
-  if ((taken && !failed) || reason == EPIPE || has_no_reader()) return {};
+  print_text(text);
+  const bool taken = flush_printed() && std::ferror(stdout) == 0;
+  const int reason = print_failure();
+  if ((taken && reason == 0) || reason == EPIPE || has_no_reader()) return {};
   const std::string why = reason ? std::string(": ") + std::strerror(reason) : std::string();
   return Error{BALEEN_IO, "standard output did not take all that was printed" + why, {}};
 }

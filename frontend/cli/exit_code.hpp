@@ -35,7 +35,8 @@ void open_standard_files();
 /// reads it any more.
 Status flush_output();
 
-/// Prints and flushes `text`. The same errors, and always with the reason, which is not known of earlier prints.
+/// Prints and flushes `text`. The same errors, with the reason of the first print that was not taken, where it is one
+/// of core/log/printed.
 Status print_output(std::string_view text);
 
 /// `code`, or that of an error where what was printed has not all been taken.

@@ -1,7 +1,6 @@
 /// \file `baleen generate`: a trained language model continues a prompt.
-#include <iostream>
-
 #include "core/log/presentable.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/assembly.hpp"
@@ -21,7 +20,7 @@ Status generate(const GenerateOptions& options, const Setup& setup) {
                    " are for training");
   BALEEN_TRY_ASSIGN(const std::string text,
                     run->script().generate(*run, {options.prompt, options.tokens, options.temperature}));
-  std::cout << presentable(text) << '\n';
+  print_text(presentable(text) + "\n");
   return {};
 }
 

@@ -1,7 +1,6 @@
 /// \file `baleen new`: a folder with a plugin that works, made of the templates that are installed beside the program.
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "core/input/nearest.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/installation.hpp"
@@ -173,8 +173,8 @@ Status make(const NewOptions& options) {
   for (const auto& [name, text] : files) BALEEN_TRY(write_file(folder / name, text));
   fs::permissions(folder / "test.sh", fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,
                   fs::perm_options::add, code);
-  std::printf("%s: a plugin of kind %s; ./%s/test.sh builds and tests it\n", options.name.c_str(), options.kind.c_str(),
-              options.name.c_str());
+  print_out("%s: a plugin of kind %s; ./%s/test.sh builds and tests it\n", options.name.c_str(), options.kind.c_str(),
+            options.name.c_str());
   return {};
 }
 

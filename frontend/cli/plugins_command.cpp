@@ -1,6 +1,5 @@
 /// \file `baleen plugins`: the descriptors that were found. No library is opened, unless its ops are asked for.
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "compiler/ops/ops.hpp"
 #include "core/input/nearest.hpp"
 #include "core/input/user_value.hpp"
+#include "core/log/printed.hpp"
 #include "core/plugin/kinds.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -82,23 +82,23 @@ void print_option(const Option& option) {
   if (option.many()) facts += ", may be a list";
   if (option.per_group()) facts += ", per group";
   if (!option.cli.empty()) facts += ", flag --" + option.cli;
-  std::printf("      %-18s %s (%s)\n", option.name.c_str(), option.help.c_str(), facts.c_str());
+  print_out("      %-18s %s (%s)\n", option.name.c_str(), option.help.c_str(), facts.c_str());
 }
 
 void print(const Registry& registry, const std::vector<const Descriptor*>& shown, bool with_options) {
   std::string_view kind;
   for (const Descriptor* one : shown) {
-    if (one->kind != kind) std::printf("%s\n", one->kind.c_str());
+    if (one->kind != kind) print_out("%s\n", one->kind.c_str());
     kind = one->kind;
-    std::printf("  %-14s %-8s %s\n", one->name.c_str(), one->version.c_str(), one->summary.c_str());
+    print_out("  %-14s %-8s %s\n", one->name.c_str(), one->version.c_str(), one->summary.c_str());
     if (!with_options) continue;
-    std::printf("      %s, licence %s\n", one->file.c_str(), one->license.c_str());
+    print_out("      %s, licence %s\n", one->file.c_str(), one->license.c_str());
     for (const Option& option : one->options) print_option(option);
   }
   if (shown.empty())
-    std::printf("no plugins found in %s; name a folder with --plugin-path\n", installed_plugins().c_str());
+    print_out("no plugins found in %s; name a folder with --plugin-path\n", installed_plugins().c_str());
   if (with_options) return;
-  for (const Registry::Rejected& one : registry.rejected()) std::printf("not used: %s\n", one.error.text().c_str());
+  for (const Registry::Rejected& one : registry.rejected()) print_out("not used: %s\n", one.error.text().c_str());
 }
 
 /// The ops of plugins, for editors.

@@ -1,7 +1,6 @@
 /// \file `baleen tokenizer`: trains tokenizers through a data plugin, and shows what they make of a text.
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/tokenizers.hpp"
@@ -69,11 +69,11 @@ Status print_ids(const Tokenizer& tokenizer, const TokenizerOptions& options, st
     }
   }
   if (!options.shows) out += '\n';
-  std::fwrite(out.data(), 1, out.size(), stdout);
+  print_text(out);
   return {};
 }
 
-Status print_text(const Tokenizer& tokenizer, std::string_view numbers) {
+Status print_decoded(const Tokenizer& tokenizer, std::string_view numbers) {
   std::vector<std::int32_t> ids;
   const char* const end = numbers.data() + numbers.size();
   for (const char* at = numbers.data(); at != end;) {
@@ -90,7 +90,7 @@ Status print_text(const Tokenizer& tokenizer, std::string_view numbers) {
   }
   BALEEN_TRY_ASSIGN(std::string text, tokenizer.decode(ids));
   text += '\n';
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_text(text);
   return {};
 }
 
@@ -99,7 +99,7 @@ Status apply(const TokenizerOptions& options, const Tokenizer& tokenizer) {
   if (!encodes && !options.words.empty()) {
     std::string numbers;
     for (const std::string& word : options.words) numbers += word + " ";
-    return print_text(tokenizer, numbers);
+    return print_decoded(tokenizer, numbers);
   }
   std::vector<std::pair<std::string, std::string>> texts;  // with their paths
   for (const std::string& path : options.words) {
@@ -109,7 +109,7 @@ Status apply(const TokenizerOptions& options, const Tokenizer& tokenizer) {
   if (options.words.empty())
     texts.emplace_back("standard input", std::string(std::istreambuf_iterator<char>(std::cin), {}));
   const auto one = [&](std::string_view text) {
-    return encodes ? print_ids(tokenizer, options, text) : print_text(tokenizer, text);
+    return encodes ? print_ids(tokenizer, options, text) : print_decoded(tokenizer, text);
   };
   for (const auto& [path, text] : texts)
     if (const Status status = options.whole ? one(text) : for_each_line(text, one); !status)
@@ -120,7 +120,7 @@ Status apply(const TokenizerOptions& options, const Tokenizer& tokenizer) {
 Status perform(const TokenizerOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(TokenizerPlugin plugin, TokenizerPlugin::find(setup.registry, options.plugin));
   if (options.what == "kinds") {
-    std::printf("%s\n", plugin.kinds().c_str());
+    print_out("%s\n", plugin.kinds().c_str());
     return {};
   }
   if (options.what == "train") return train(options, plugin);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "core/input/nearest.hpp"
+#include "core/log/printed.hpp"
 #include "core/plugin/option_value.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -101,11 +101,11 @@ std::string harmless(std::string text) {
 }
 
 void print_case(const Case& one, const Outcome& outcome) {
-  std::printf("%-8s %s\n", word_of(outcome.state), one.name.c_str());
+  print_out("%-8s %s\n", word_of(outcome.state), one.name.c_str());
   if (outcome.state == Outcome::State::passed) return;
-  std::printf("         %s\n", harmless(outcome.reason).c_str());
+  print_out("         %s\n", harmless(outcome.reason).c_str());
   if (outcome.state == Outcome::State::failed && !outcome.output.empty())
-    std::printf("         it wrote:\n%s\n", harmless(outcome.output).c_str());
+    print_out("         it wrote:\n%s\n", harmless(outcome.output).c_str());
 }
 
 Json json_case(const Case& one, const Outcome& outcome) {
@@ -173,10 +173,10 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
                       {"failed", failed},
                       {"skipped", tally[Outcome::State::skipped]},
                       {"cases", list}};
-    std::printf("%s\n", json_text(all).c_str());
+    print_out("%s\n", json_text(all).c_str());
   } else {
-    std::printf("%s: %zu passed, %zu failed, %zu skipped\n", title_of(subject.descriptor).c_str(),
-                tally[Outcome::State::passed], failed, tally[Outcome::State::skipped]);
+    print_out("%s: %zu passed, %zu failed, %zu skipped\n", title_of(subject.descriptor).c_str(),
+              tally[Outcome::State::passed], failed, tally[Outcome::State::skipped]);
   }
   return failed == 0 ? kSuccess : kCaseFailed;
 }

@@ -1,9 +1,9 @@
 /// \file `baleen verify`: the script on the manifest's ranks and the script alone, compared.
-#include <cstdio>
 #include <deque>
 #include <vector>
 
 #include "baleen/dtype.hpp"
+#include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
@@ -45,10 +45,10 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
     if (!exact && judgement.difference) BALEEN_TRY(shake(roundings));
   if (setup.link) setup.link->at(-1, "comparing");
   const std::string note = order_note(setup.manifest);
-  std::printf("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
-              one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
-              note.empty() ? "" : (note + "\n").c_str(),
-              judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
+  print_out("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
+            one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
+            note.empty() ? "" : (note + "\n").c_str(),
+            judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   const Status taken = flush_output();
   if (!judgement.difference) return taken;
   return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference);

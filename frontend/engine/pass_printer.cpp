@@ -2,9 +2,9 @@
 #include "frontend/engine/pass_printer.hpp"
 
 #include <algorithm>
-#include <iostream>
 
 #include "baleen/pattern.hpp"
+#include "core/log/printed.hpp"
 
 namespace baleen::app {
 namespace {
@@ -51,10 +51,10 @@ void PassPrinter::show(const std::string& phase, const Graph& graph) {
       is_asked = true;
     }
   if (is_asked) {
-    if (!std::exchange(explained_, true)) std::cout << legend(mesh_);
+    if (!std::exchange(explained_, true)) print_text(legend(mesh_));
     const bool whole = view_.ops.empty() && !view_.changes;
-    std::cout << "--- " << phase << " ---\n" << (whole ? print(graph) : text_of(phase, graph, lines)) << '\n';
-    std::cout << std::flush;  // monitors write past it
+    print_text("--- " + phase + " ---\n" + (whole ? print(graph) : text_of(phase, graph, lines)) + "\n");
+    flush_printed();  // monitors write past it
   }
   if (view_.changes) before_[graph_of(phase)] = std::move(lines);
 }
@@ -102,7 +102,7 @@ Status PassPrinter::finish() const {
   for (const std::string& pattern : view_.ops)
     if (!used_.contains(pattern))
       return invalid("--op: no op has a name or a kind that matches `" + pattern +
-                     "`; `baleen graph` prints them, and `*` stands for any text");
+                     "`; `baleen graph --ops` prints them, and `*` stands for any text");
   return {};
 }
 

@@ -2,8 +2,9 @@
 #include "frontend/lua/script.hpp"
 
 #include <array>
-#include <cstdio>
+#include <string>
 
+#include "core/log/printed.hpp"
 #include "frontend/lua/bind_run.hpp"
 #include "frontend/lua/bindings.hpp"
 #include "frontend/lua/job_reader.hpp"
@@ -24,9 +25,8 @@ LuaState::Options state_options(const ScriptOptions& given, const std::filesyste
 }
 
 void print_line(std::string_view line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+  print_text(std::string(line) + "\n");
+  flush_printed();
 }
 
 /// Makes the modules "baleen.ops" and "baleen.core", on which the library's Lua files stand.

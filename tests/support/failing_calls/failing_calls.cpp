@@ -236,7 +236,15 @@ int close(int descriptor) {
 
 namespace {
 
-ssize_t print(void*, const char* bytes, size_t count) { return write(STDOUT_FILENO, bytes, count); }
+/// All of it or none, as glibc's own streams: what a write leaves is written by the next.
+ssize_t print(void*, const char* bytes, size_t count) {
+  for (size_t at = 0; at < count;) {
+    const ssize_t written = write(STDOUT_FILENO, bytes + at, count - at);
+    if (written < 0) return 0;
+    at += static_cast<size_t>(written);
+  }
+  return static_cast<ssize_t>(count);
+}
 
 [[gnu::constructor]] void take_streams() {
   if (!state().is_on) return;
