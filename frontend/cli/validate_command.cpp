@@ -29,9 +29,11 @@ using validate::Subject;
 /// A folder for what cases write, removed with all that is in it.
 class ScratchFolder {
  public:
-  static Result<ScratchFolder> make() {
+  /// Of a rank in the folder of its case, which goes even where the rank is killed.
+  static Result<ScratchFolder> make(bool is_rank) {
     std::error_code code;
-    std::string name = (std::filesystem::temp_directory_path(code) / "baleen-validate-XXXXXX").string();
+    const auto parent = is_rank ? std::filesystem::current_path(code) : std::filesystem::temp_directory_path(code);
+    std::string name = (parent / "baleen-validate-XXXXXX").string();
     if (code || !::mkdtemp(name.data())) return Error{BALEEN_IO, "cannot make a folder for what the cases write", name};
     return ScratchFolder(name);
   }
@@ -137,7 +139,7 @@ struct Tally {
 
 Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(std::filesystem::absolute(options.file)));
-  BALEEN_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make());
+  BALEEN_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make(!options.launch_rank.empty()));
   BALEEN_TRY_ASSIGN(UserValues values, read_sets(descriptor, options.sets, scratch.path()));
   Subject subject{&setup.registry,
                   std::move(descriptor),

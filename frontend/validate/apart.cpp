@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -131,6 +132,8 @@ Outcome judged(const Shared& shared, int status, bool over, std::chrono::millise
 }  // namespace
 
 void Mark::set(std::string_view call) {
+  static std::mutex mutex;  // one thread of this process after another
+  const std::lock_guard lock(mutex);
   const std::size_t size = std::min(call.size(), text_.size() - 1);
   std::copy_n(call.data(), size, text_.data());
   text_[size] = '\0';

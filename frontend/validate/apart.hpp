@@ -31,7 +31,7 @@ struct Skip : std::runtime_error {
 /// What the case is doing, for whoever waits outside. In memory that both processes see.
 class Mark {
  public:
-  /// Cut to what fits. "" between calls.
+  /// Cut to what fits. "" between calls. [any thread]
   void set(std::string_view call);
   std::string text() const { return {text_.data()}; }
   /// The process ends as a program does, with its static objects destroyed; otherwise they are left alone.

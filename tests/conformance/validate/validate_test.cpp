@@ -1,6 +1,7 @@
 /// \file `baleen validate`: the tree's plugins pass, and each planted defect is found by the case that is about it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -323,6 +324,16 @@ TEST(WrongLauncher, IsFoundByItsCase) {
   EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
   EXPECT_NE(verdict.reason("launcher.fits").find("says this and then that"), std::string::npos);
   EXPECT_NE(verdict.reason("launcher.secret").find("writes over a file that is there"), std::string::npos);
+}
+
+TEST(Validate, LeavesNothingOfRanksThatAreKilled) {
+  const TemporaryFolder folder;
+  ProcessOptions options;
+  options.environment = {"TMPDIR=" + folder.path()};
+  const ProcessResult result =
+      run_baleen({"validate", built_plugin("launcher", "local"), "--only", "launcher.killed"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(Validate, EndsWithASummary) {
