@@ -19,7 +19,7 @@ namespace baleen::app {
 namespace {
 
 std::string range_text(const Option& option) {
-  // Of a text it is a length, which a list of words or none needs not.
+  // Of a text it is how long it may be, which tells nobody anything.
   if (!option.has_range() || option.type == BALEEN_OPTION_STRING || option.type == BALEEN_OPTION_BOOL) return "";
   return number_text(option.minimum) + " to " + number_text(option.maximum);
 }
