@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "baleen/graph.h"
+#include "baleen/host.h"
 
 namespace baleen::validate {
 
