@@ -124,7 +124,7 @@ TEST_F(Marked, StagesAreTaken) {
       "return parallel.pipeline { micro_batches = 4 } (function()\n"
       "x = parallel.stage {} (a, x)\n"
       "return parallel.stage {} (function() return head(d(c(b(x)))) end) end)";
-  const ProcessResult graph = run(body, {"graph"});
+  const ProcessResult graph = run(body, {"graph", "--ops"});
   EXPECT_EQ(graph.exit_code, 0) << graph.err;
   for (const char* name : {"b", "c", "d", "head"})
     EXPECT_NE(graph.out.find("name=\"" + std::string(name) + ".weight\" : fp32 [6, " + (name[0] == 'h' ? "3" : "6") +
