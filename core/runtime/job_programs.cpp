@@ -15,7 +15,7 @@ Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordina
   moves_directly = !device.host_reaches() && beside.store_maps && device.memory()->pin;
   options.stages_transfers = !device.host_reaches() && !moves_directly;
   for (const PlannedGraph& planned : plan.graphs) {
-    options.describes = beside.describes && planned.role == GraphRole::train;
+    options.describes = beside.describes && (planned.role == GraphRole::train || planned.role == GraphRole::learn);
     BALEEN_TRY_ASSIGN(Program program, Program::compile(planned.scheduled, device, persistent, options));
     programs.push_back({planned.name, planned.role, planned.inputs, planned.outputs, planned.scalars, planned.stops,
                         std::move(program), planned.from_step});

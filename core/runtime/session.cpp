@@ -244,6 +244,8 @@ Result<Facts> Session::step() {
   Impl& impl = *impl_;
   if (!impl.train) return invalid("this session has the job's programs alone: it cannot train");
   const auto begin = Clock::now();
+  impl.was_undone = false;
+  impl.undone_rows = 0;
   impl.train = impl.train_at(impl.steps_done);
   const BatchShare& share = impl.shares.at(impl.train->name);
   if (!impl.reader)
@@ -262,8 +264,7 @@ Result<Facts> Session::step() {
                                  ? " (the loss of the step before was " + number_text(last->second) + ")"
                                  : "";
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
-  std::function<Status()> gate;
-  if (impl.ends_not_finite(program)) gate = [&] { return impl.keep_if_not_finite(program); };
+  const std::function<Status()> gate = impl.gate_of(program);
   BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done), impl.options.watch, gate));
   ++impl.steps_done;
   BALEEN_TRY_ASSIGN(Facts facts, impl.means(program));
@@ -280,8 +281,8 @@ Result<Facts> Session::step() {
   impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
   const std::string when = "at step " + std::to_string(impl.steps_done) + before;
   std::string where;
-  if (impl.before_step || (gate && !is_finite(facts))) {
-    BALEEN_TRY_ASSIGN(where, impl.find_not_finite());
+  if (gate && !is_finite(facts)) {
+    BALEEN_TRY_ASSIGN(where, impl.repeat_step());
   }
   BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"), when, *this, where));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
@@ -363,7 +364,7 @@ std::int64_t Session::steps_done() const { return impl_->steps_done; }
 std::uint64_t Session::seed() const { return impl_->options.seed; }
 std::int64_t Session::position() const {
   if (!impl_->reader) return impl_->first_row;
-  return impl_->reader->position() - (impl_->was_undone ? impl_->options.batch : 0);
+  return impl_->reader->position() - impl_->undone_rows;
 }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }

@@ -38,7 +38,8 @@ struct Session::Impl : JobPrograms {
   bool reported_not_finite = false;
   class StateCopy;
   std::unique_ptr<StateCopy> before_step;  ///< of a step whose loss or gradient is not finite, where there is room
-  bool was_undone = false;                 ///< that step, and what was before it is finite
+  bool was_undone = false;                 ///< the last run of a program that trains; what was before it is finite
+  std::int64_t undone_rows = 0;            ///< that it had read
   bool is_whole = true;                    ///< no program was cut short
 
   /// Whether collectives are staged.
@@ -59,15 +60,16 @@ struct Session::Impl : JobPrograms {
   Result<Facts> put_scalars(const JobProgram& program, std::int64_t step);
   Status run(Program& program, std::uint64_t step, InstructionWatch* watch, std::function<Status()> gate = {});
   Status run(Program& program, std::uint64_t step) { return run(program, step, options.watch); }
-  /// Whether a step that is not finite ends the run.
-  bool ends_not_finite(const Program& program) const {
-    return !options.goes_on_not_finite && !find_port(program.outputs(), "applied");
-  }
   /// At the gate of a step: keeps what there was before it if it has gone wrong.
   Status keep_if_not_finite(const Program& program);
-  /// Where numbers of the step that has just run are not finite first, as " (…)" for a message; empty: nobody knows.
-  /// The step runs again and is undone. Collective over all ranks.
-  Result<std::string> find_not_finite();
+  /// The gate of a program that trains; empty where a step that is not finite does not end the run.
+  std::function<Status()> gate_of(const Program& program);
+  /// Where numbers of the run of a program that is just over are not finite first, as ": …" for a message; empty:
+  /// nobody knows. `put` gives it the inputs of that run again, which is repeated and undone. Collective over all
+  /// ranks.
+  Result<std::string> find_not_finite(Program& program, std::uint64_t step, const std::function<Status()>& put);
+  /// The same of the step that is just over, which does not count where it is undone.
+  Result<std::string> repeat_step();
   Result<std::vector<std::string>> of_all_ranks(const std::string& text);
   Result<Facts> means(const Program& program);
   /// What strategies show.

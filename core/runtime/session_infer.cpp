@@ -1,5 +1,6 @@
 /// \file Runs named programs: whole tensors of the host in and out.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "baleen/dtype.hpp"
@@ -92,10 +93,18 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   }
   JobProgram& chosen = *std::ranges::find(impl.programs, name, &JobProgram::name);
   BALEEN_TRY(check_inputs(chosen, inputs));
-  for (const NamedType& input : chosen.inputs) BALEEN_TRY(impl.put_piece(chosen.program, input, inputs.at(input.name)));
-  const std::int64_t step = chosen.role == GraphRole::learn ? chosen.runs++ : impl.steps_done;
-  if (auto put = impl.put_scalars(chosen, step); !put) return std::move(put).error();
-  BALEEN_TRY(impl.run(chosen.program, static_cast<std::uint64_t>(step)));
+  const bool learns = chosen.role == GraphRole::learn;
+  const std::int64_t step = learns ? chosen.runs++ : impl.steps_done;
+  const auto put = [&]() -> Status {
+    for (const NamedType& input : chosen.inputs)
+      BALEEN_TRY(impl.put_piece(chosen.program, input, inputs.at(input.name)));
+    const auto scalars = impl.put_scalars(chosen, step);
+    return scalars ? Status() : scalars.error();
+  };
+  const std::function<Status()> gate = learns ? impl.gate_of(chosen.program) : nullptr;
+  impl.was_undone = false;
+  BALEEN_TRY(put());
+  BALEEN_TRY(impl.run(chosen.program, static_cast<std::uint64_t>(step), impl.options.watch, gate));
   impl.spans.clear();
   HostTensors outputs;
   for (const NamedType& output : chosen.outputs) {
@@ -105,7 +114,12 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   if (chosen.role == GraphRole::learn) {
     BALEEN_TRY_ASSIGN(const double loss, impl.get_number(chosen.program, "loss"));
     BALEEN_TRY_ASSIGN(const double norm, impl.get_number(chosen.program, "gradient_norm"));
-    BALEEN_TRY(impl.check_finite(chosen.program, loss, norm, "in " + run, *this));
+    std::string where;
+    if (gate && !(std::isfinite(loss) && std::isfinite(norm))) {
+      BALEEN_TRY_ASSIGN(where, impl.find_not_finite(chosen.program, static_cast<std::uint64_t>(step), put));
+      if (impl.was_undone) --chosen.runs;
+    }
+    BALEEN_TRY(impl.check_finite(chosen.program, loss, norm, "in " + run, *this, where));
   }
   BALEEN_TRY(impl.check_stops(chosen, run));
   return outputs;

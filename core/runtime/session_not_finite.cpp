@@ -10,10 +10,15 @@ namespace baleen {
 Session::Impl::Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 Session::Impl::~Impl() = default;
 
+std::function<Status()> Session::Impl::gate_of(const Program& program) {
+  if (options.goes_on_not_finite || find_port(program.outputs(), "applied")) return {};
+  return [this, &program] { return keep_if_not_finite(program); };
+}
+
 Status Session::Impl::keep_if_not_finite(const Program& program) {
   BALEEN_TRY_ASSIGN(const double loss, get_number(program, "loss"));
   BALEEN_TRY_ASSIGN(const double norm, get_number(program, "gradient_norm"));
-  if (!std::isfinite(loss) || !std::isfinite(norm)) before_step = StateCopy::of(*this);
+  before_step = std::isfinite(loss) && std::isfinite(norm) ? nullptr : StateCopy::of(*this);
   return {};
 }
 
@@ -23,20 +28,17 @@ Result<std::vector<std::string>> Session::Impl::of_all_ranks(const std::string& 
   return gather->run(text);
 }
 
-Result<std::string> Session::Impl::find_not_finite() {
-  BALEEN_TRY_ASSIGN(const std::vector<std::string> ready, of_all_ranks(before_step ? "ready" : "no"));
+Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64_t step,
+                                                   const std::function<Status()>& put) {
+  const std::unique_ptr<StateCopy> before = std::move(before_step);
+  BALEEN_TRY_ASSIGN(const std::vector<std::string> ready, of_all_ranks(before ? "ready" : "no"));
   if (std::ranges::count(ready, "ready") != std::ssize(ready)) return std::string();
-  BALEEN_TRY(before_step->give_back(*this));
-  --steps_done;
-  const BatchShare& share = shares.at(train->name);
-  BALEEN_TRY_ASSIGN(Batch batch,
-                    data->read(BALEEN_TRAIN, reader->position() - options.batch, share.rows(), options.dtype));
-  BALEEN_TRY(put_batch(train->program, share, std::move(batch)));
-  if (auto scalars = put_scalars(*train, steps_done); !scalars) return std::move(scalars).error();
+  BALEEN_TRY(before->give_back(*this));
+  BALEEN_TRY(put());
   FirstNotFinite watch(device, persistent);
-  BALEEN_TRY(run(train->program, static_cast<std::uint64_t>(steps_done), &watch));
+  BALEEN_TRY(run(program, step, &watch));
   spans.clear();
-  BALEEN_TRY(before_step->give_back(*this));
+  BALEEN_TRY(before->give_back(*this));
   const std::string own = options.communicator ? " of rank " + std::to_string(options.communicator->rank()) : "";
   BALEEN_TRY_ASSIGN(const std::vector<std::string> found,
                     of_all_ranks(std::to_string(static_cast<int>(watch.kind())) + watch.text(own)));
@@ -45,6 +47,24 @@ Result<std::string> Session::Impl::find_not_finite() {
   was_undone = best[0] != '0' + static_cast<char>(FirstNotFinite::Kind::stored);
   if (best.size() > 1) return ": " + best.substr(1);
   return std::string(": the results of each op were finite on each rank, so a sum over ranks was not");
+}
+
+Result<std::string> Session::Impl::repeat_step() {
+  const std::int64_t step = steps_done - 1;
+  BALEEN_TRY_ASSIGN(std::string where,
+                    find_not_finite(train->program, static_cast<std::uint64_t>(step), [&]() -> Status {
+                      const BatchShare& share = shares.at(train->name);
+                      const std::int64_t row = reader->position() - options.batch;
+                      BALEEN_TRY_ASSIGN(Batch batch, data->read(BALEEN_TRAIN, row, share.rows(), options.dtype));
+                      BALEEN_TRY(put_batch(train->program, share, std::move(batch)));
+                      const auto scalars = put_scalars(*train, step);
+                      return scalars ? Status() : scalars.error();
+                    }));
+  if (was_undone) {
+    steps_done = step;
+    undone_rows = options.batch;
+  }
+  return where;
 }
 
 }  // namespace baleen

@@ -91,6 +91,9 @@ TEST_F(NotFinite, EndsAProgramThatLearns) {
     EXPECT_EQ(result.exit_code, goes_on ? 0 : 6) << result.err;
     const bool is_named = result.err.find("the loss is not finite in program `learn`, run 3") != std::string::npos;
     EXPECT_EQ(is_named, !goes_on) << result.err;
+    const bool is_explained =
+        result.err.find("numbers of `l.weight` were minus infinity before the step") != std::string::npos;
+    EXPECT_EQ(is_explained, !goes_on) << result.err;
   }
 }
 
