@@ -19,7 +19,6 @@ namespace baleen {
 struct ProgramImpl;
 class BlockLaunches;
 
-/// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.
 /// Sees the instructions of some segments, on a device that does each at once. [the thread that runs]
 class InstructionWatch {
  public:
@@ -38,6 +37,7 @@ class InstructionWatch {
   virtual void wrote(const PersistentBuffer&) {}  ///< the host has, between runs
 };
 
+/// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.
 class Program {
  public:
   /// What `compile` (compiler/codegen) makes for the device, ready to be bound. The device must outlive the program.

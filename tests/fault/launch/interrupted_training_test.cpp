@@ -48,6 +48,30 @@ TEST_P(InterruptedTraining, SavesBesideAndEndsWithItsCode) {
   }
 }
 
+/// A loop of the user's own, which runs a program that learns.
+TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesToo) {
+  const std::string script = folder_.write(
+      "learn.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
+      "return baleen.job { model = model, steps = 1, programs = { learn = {\n"
+      "    inputs = { x = { shape = { 6, 2 }, axes = { 'batch', '' } }, y = { shape = { 6 }, axes = { 'batch' } } },\n"
+      "    run = function(inputs)\n      local total, weight = loss(model(inputs.x), inputs.y)\n"
+      "      return { loss = total, weight = weight }\n    end,\n"
+      "    optimizer = baleen.optimizer('sgd', { lr = 0.01 }) } },\n"
+      "  loop = function(job, run)\n    local x = { { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 } }\n"
+      "    for i = 1, 1000000000 do\n      run:run('learn', { x = x, y = { 1, 2, 1, 2, 1, 2 } })\n"
+      "      if i == 3 then print('there') end\n    end\n  end }\n");
+  std::vector<std::string> words = baleen_run(script, GetParam());
+  words.insert(words.end(), {"--save", folder_ / "model.safetensors"});
+  RunningJob job(words);
+  ASSERT_TRUE(job.prints("there\n")) << job.err();
+  job.kill(SIGINT);
+  EXPECT_EQ(job.ends(), 5) << job.err();
+  EXPECT_EQ(job.err().find("warning: the parameters after step "), 0u) << job.err();
+  EXPECT_NE(job.err().find("ended by a signal after step "), std::string::npos) << job.err();
+}
+
 TEST_P(InterruptedTraining, EndsAtOnceWhereNothingIsSaved) {
   RunningJob job(command(1'000'000'000, {}));
   ASSERT_TRUE(job.prints("step 1/")) << job.err();
