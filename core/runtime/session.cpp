@@ -361,6 +361,13 @@ bool Session::was_undone() const { return impl_->was_undone; }
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
+std::int64_t Session::progress() const {
+  std::int64_t done = steps_done();
+  if (done == 0)
+    for (const JobProgram& one : impl_->programs)
+      if (one.role == GraphRole::learn) done += one.runs;
+  return done;
+}
 std::uint64_t Session::seed() const { return impl_->options.seed; }
 std::int64_t Session::position() const {
   if (!impl_->reader) return impl_->first_row;

@@ -80,6 +80,8 @@ class Session {
   bool was_undone() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
+  /// How far it is: steps, and in a job of programs alone their runs.
+  std::int64_t progress() const;
   std::uint64_t seed() const;
   /// The row of the train stream after the last one trained on: the data's cursor.
   std::int64_t position() const;

@@ -55,7 +55,7 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::create(CheckpointSettings sett
   BALEEN_TRY_ASSIGN(ShardFormat format, ShardFormat::find(parts.plugins, settings.plugin, settings.where));
   auto made = std::unique_ptr<Checkpoints>(new Checkpoints(std::move(settings), std::move(parts), std::move(format)));
   Checkpoints& own = *made;
-  own.first_step_ = own.progress();
+  own.first_step_ = own.parts_.session.progress();
   own.points_.emplace(own.parts_.link, own.key("point"), own.first_step_);
   const PersistentLayout& persistent = own.parts_.session.persistent();
   const auto owned = owned_parts(persistent, own.parts_.mesh, own.parts_.at);
@@ -153,20 +153,13 @@ std::uint64_t Checkpoints::snapshot_bytes() const {
   return most;
 }
 
-std::int64_t Checkpoints::progress() const {
-  std::int64_t done = parts_.session.steps_done();
-  if (done == 0)
-    for (const auto& [name, runs] : parts_.session.runs()) done += runs;
-  return done;
-}
-
 AgreedPoints::Wish Checkpoints::wish() const {
   const bool stops = stop_ && StopRequest::signal() != 0;
   return {stops, stops || (settings_.minutes > 0 && seconds_since(last_save_) >= 60 * settings_.minutes)};
 }
 
 Status Checkpoints::boundary() {
-  const std::int64_t step = progress();
+  const std::int64_t step = parts_.session.progress();
   if (step == first_step_) return {};
   BALEEN_TRY_ASSIGN(const AgreedPoints::Wish decision, points_->at(step, [this] { return wish(); }));
   const bool due = settings_.every > 0 && step % settings_.every == 0;
@@ -179,12 +172,12 @@ Status Checkpoints::boundary() {
 }
 
 Status Checkpoints::save_now() {
-  const std::int64_t step = progress();
+  const std::int64_t step = parts_.session.progress();
   return step == saved_step_ ? Status() : save(step);
 }
 
 Status Checkpoints::evaluated(double held_out_loss) {
-  const std::int64_t step = progress();
+  const std::int64_t step = parts_.session.progress();
   loss_ = {step, held_out_loss};
   if (!settings_.best || !std::isfinite(held_out_loss)) return {};
   bool better = leads() && is_lowest(held_out_loss);
@@ -224,7 +217,7 @@ void Checkpoints::name_best(const BestCheckpoint& best) {
   });
 }
 
-Status Checkpoints::save_last() { return progress() == first_step_ ? Status() : save_now(); }
+Status Checkpoints::save_last() { return parts_.session.progress() == first_step_ ? Status() : save_now(); }
 
 Status Checkpoints::finish() {
   BALEEN_TRY(save_last());

@@ -73,8 +73,6 @@ class Checkpoints {
   Status meet();
   Status take_memory();
   Status check_shared_folder();
-  /// How far the job is: steps, and in a job of programs alone their runs.
-  std::int64_t progress() const;
   AgreedPoints::Wish wish() const;
   Status save(std::int64_t step);
   void snapshot(const std::vector<OwnedPart>& group);

@@ -14,8 +14,8 @@ namespace {
 /// worth nothing.
 Status rescued(Run& run, const Setup& setup, const Error& why) {
   // All ranks have taken the step back that became NaN.
-  if (run.session().was_undone() && run.progress() > 0) run.rescue();
-  if (setup.link || run.progress() == 0 || !run.session().is_whole()) return why;
+  if (run.session().was_undone() && run.session().progress() > 0) run.rescue();
+  if (setup.link || run.session().progress() == 0 || !run.session().is_whole()) return why;
   if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue();
   return why;
 }

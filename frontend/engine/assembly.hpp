@@ -87,8 +87,6 @@ class Run : public TrainingRun {
   }
   Result<Facts> evaluate(std::int64_t batches) override;
   std::int64_t steps_done() const override { return session_->steps_done(); }
-  /// How far it is: steps, and in a job of programs alone their runs.
-  std::int64_t progress() const;
   std::vector<ProgramInfo> programs() const override { return session_->programs(); }
   Result<Outputs> run(const std::string& program, const Inputs& inputs) override;
   /// Runs a program on whole tensors. Floating inputs are converted to the program's dtype.

@@ -149,7 +149,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
   if (!settings && flags.signals && !save_.empty()) {
     stop_.emplace(CheckpointSettings().grace_seconds);
-    stops_.emplace(setup_.link, "stop", progress());
+    stops_.emplace(setup_.link, "stop", session_->progress());
   }
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
@@ -199,27 +199,20 @@ Status Run::save(const std::string& path) {
 }
 
 Status Run::save_end() {
-  if (save_.empty() || saved_step_ == progress()) return {};
+  if (save_.empty() || saved_step_ == session_->progress()) return {};
   BALEEN_TRY_ASSIGN(const Kept kept, keep());
   const Status saved = write(kept, save_);
   if (saved || is_there(kept, save_))
-    saved_step_ = progress();
+    saved_step_ = session_->progress();
   else
     rescue(kept);
   heed_signals_again();
   return saved;
 }
 
-std::int64_t Run::progress() const {
-  std::int64_t done = session_->steps_done();
-  if (done == 0)
-    for (const auto& [name, runs] : session_->runs()) done += runs;
-  return done;
-}
-
 Status Run::end_if_asked() {
   if (!stops_) return {};
-  const std::int64_t step = progress();
+  const std::int64_t step = session_->progress();
   BALEEN_TRY_ASSIGN(const AgreedPoints::Wish wish, stops_->at(step, [] {
     return AgreedPoints::Wish{StopRequest::signal() != 0, false};
   }));
@@ -240,12 +233,12 @@ void Run::heed_signals_again() {
 }
 
 void Run::rescue() {
-  if (save_.empty() || rescued_step_ == progress() || saved_step_ == progress()) return;
+  if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return;
   if (const Result<Kept> kept = keep()) rescue(*kept);
 }
 
 void Run::rescue(const Kept& kept) {
-  rescued_step_ = progress();
+  rescued_step_ = session_->progress();
   if (!speaks()) return;
   const std::filesystem::path wanted = save_;
   const std::string name =
