@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -137,6 +138,10 @@ Status close_channel(RankChannel&, const std::string&) {
   return {};
 }
 
+void wait_for_file(const std::string& path) {
+  while (!std::filesystem::exists(path)) std::this_thread::sleep_for(Milliseconds(1));
+}
+
 using Verb = std::function<Status(RankChannel&, const std::string&)>;
 
 template <class Call>
@@ -151,6 +156,7 @@ const std::map<std::string, Verb>& verbs() {
       {"half", simply([](const std::string& text) { say(text); })},
       {"pid", simply([](const std::string&) { say("pid " + std::to_string(getpid()) + '\n'); })},
       {"sleep", simply([](const std::string& time) { std::this_thread::sleep_for(Milliseconds(number(time))); })},
+      {"until", simply(wait_for_file)},
       {"raise", simply(raise_plainly)},
       {"exit", simply([](const std::string& code) { _exit(number(code)); })},
       {"lines", lines},

@@ -18,7 +18,7 @@ using launchers::RankChannel;
 ///   pid, place, hosts, cpus, tty  what the rank is: a line on standard output
 ///   read                     a line from standard input, shown
 ///   barrier NAME, put KEY=VALUE, get KEY
-///   sleep MS                 without an ear for the others; naps: until a peer is lost
+///   sleep MS                 without an ear for the others; naps: until a peer is lost; until FILE: until there is one
 ///   work MS                  steps with a barrier each; work for ever without MS
 ///   at STEP, begins NUMBER   tells how far it is: in steps, in collectives
 ///   raise SIGNAL             a signal to itself
