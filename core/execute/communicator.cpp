@@ -45,12 +45,15 @@ Status Communicator::meet_at_end() {
   done.size = sizeof done;
   BALEEN_TRY(start(end_, nullptr, 0, &done, 1));
   event_wait(done, 1);
+  forget_begun();
   return check();
 }
 
 Communicator::~Communicator() { settle(); }
 
 void Communicator::settle() {
+  forget_begun();
+  slots_.clear();
   for (const auto& [ranks, group] : groups_) transport_->group_destroy(group);
   groups_.clear();
 }
@@ -80,7 +83,23 @@ Status Communicator::meet(const std::vector<std::string>& axes) {
 Result<void*> Communicator::prepare(const std::vector<std::string>& axes, CollectiveArgs collective) {
   BALEEN_TRY_ASSIGN(void* const group, group_along(axes));
   collective.deterministic = deterministic_;
-  return transport_->prepare(group, CollectiveSpec(collective));
+  BALEEN_TRY_ASSIGN(void* const slot, transport_->prepare(group, CollectiveSpec(collective)));
+  if (begins_)
+    slots_[slot] = {std::string(collective_name(collective.op)) + " of " + collective.where,
+                    is_pairwise(collective.op)};
+  return slot;
+}
+
+void Communicator::tell_begin(void* slot, const baleen_event_t* after, std::uint64_t after_value,
+                              const baleen_event_t* done, std::uint64_t done_value) {
+  begins_(count());
+  const Named& named = slots_.at(slot);
+  if (!named.is_pairwise) under_way_.begin({&named.text, after, after_value, done, done_value});
+}
+
+void Communicator::awaits(void* slot, const baleen_event_t& since, std::uint64_t since_value,
+                          const baleen_event_t& done, std::uint64_t done_value) {
+  under_way_.begin({&slots_.at(slot).text, &since, since_value, &done, done_value});
 }
 
 }  // namespace baleen

@@ -5,11 +5,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "baleen/collective.hpp"
 #include "baleen/open_transport.hpp"
 #include "compiler/layout/mesh.hpp"
+#include "core/execute/collectives_under_way.hpp"
 #include "core/plugin/plugin.hpp"
 
 namespace baleen {
@@ -55,9 +57,20 @@ class Communicator {
   Result<void*> prepare(const std::vector<std::string>& axes, CollectiveArgs collective);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
-    if (begins_) begins_(count());
+    if (begins_) tell_begin(slot, after, after_value, done, done_value);
     return transport_->start(slot, after, after_value, done, done_value);
   }
+  /// Whether it is told which collectives this rank stands in.
+  bool is_watched() const { return begins_ != nullptr; }
+  /// This rank waits, once `since` has reached `since_value`, for a send or receive. (A rank may go on for long while
+  /// one is under way, but not while the others' part of another collective is missing.)
+  void awaits(void* slot, const baleen_event_t& since, std::uint64_t since_value, const baleen_event_t& done,
+              std::uint64_t done_value);
+  /// The collective that this rank stands in: "all_reduce of script.lua:5 (w), number 2 of `step`"; "" where it has
+  /// none to wait for. [any thread]
+  std::string stands_in() { return under_way_.running(); }
+  /// Events of what has begun are about to go.
+  void forget_begun() { under_way_.forget(); }
   /// The next run begins `own` collectives, which are counted as `as`: as many on all ranks, though their own differ
   /// (in a pipeline). So ranks can be compared at any time: by the part of the run that they have begun. 0: as they
   /// are.
@@ -97,6 +110,8 @@ class Communicator {
  private:
   Communicator(std::unique_ptr<OpenTransport> transport, Mesh mesh, std::int64_t rank);
   Result<void*> group_along(const std::vector<std::string>& axes);
+  void tell_begin(void* slot, const baleen_event_t* after, std::uint64_t after_value, const baleen_event_t* done,
+                  std::uint64_t done_value);
 
   /// Of the collective that begins, from 1.
   std::int64_t count() {
@@ -112,6 +127,12 @@ class Communicator {
   std::vector<int> hosts_;
   bool deterministic_ = true;
   std::map<std::vector<std::int64_t>, void*> groups_;
+  struct Named {
+    std::string text;
+    bool is_pairwise;
+  };
+  std::unordered_map<void*, Named> slots_;  ///< where they are watched
+  CollectivesUnderWay under_way_;
   std::function<void(std::int64_t)> begins_;
   std::function<void(const std::string&)> runs_;
   std::int64_t begun_ = 0;

@@ -192,9 +192,9 @@ class Runner {
     if (program_.staging)
       BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
     else if (behind == kAllOfCall)
-      for (const ProgramCall::Slot& slot : call.slots) BALEEN_TRY(wait(slot));
+      for (const ProgramCall::Slot& slot : call.slots) BALEEN_TRY(wait(call, slot));
     else if (behind <= launch_.micro)
-      BALEEN_TRY(wait(call.slots[(launch_.micro - behind) % call.slots.size()]));
+      BALEEN_TRY(wait(call, call.slots[(launch_.micro - behind) % call.slots.size()]));
     return program_.communicator->check();
   }
 
@@ -230,7 +230,12 @@ class Runner {
     return what.is_put ? Status() : copy(program_.addresses[what.address], memory_of(what), what.bytes);
   }
 
-  Status wait(const ProgramCall::Slot& slot) {
+  Status wait(const ProgramCall& call, const ProgramCall::Slot& slot) {
+    if (is_pairwise(call.what->op) && program_.communicator->is_watched() && program_.device->host_reaches()) {
+      BALEEN_TRY(
+          program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.awaited, ++program_.awaits)));
+      program_.communicator->awaits(slot.handle, program_.awaited, program_.awaits, *slot.done, slot.begun);
+    }
     return program_.device->check(table_.stream_wait(device_, launch_.stream, slot.done.get(), slot.begun));
   }
 
@@ -282,6 +287,7 @@ void Program::settle() {
                        [&](const ProgramCall::Part& part) { return open(*part.done, call.begun); });
   });
   if (unfinished) impl_->communicator->settle();
+  impl_->communicator->forget_begun();
 }
 
 Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,

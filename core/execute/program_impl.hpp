@@ -49,7 +49,7 @@ struct ProgramImpl {
       : executable(std::move(made)), device(&on), sequences(on), block_launches(BlockLaunches::of(on)) {
     for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
     for (const ExecutableTransfer& transfer : executable.transfers) transfers.emplace_back(transfer);
-    issued.size = sizeof(baleen_event_t);
+    issued.size = awaited.size = sizeof(baleen_event_t);
     poison.assign(executable.poison_bytes, static_cast<char>(0xff));
   }
 
@@ -67,6 +67,8 @@ struct ProgramImpl {
   Staging* staging = nullptr;  ///< null: the transport works on the tensors themselves
   baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
+  baleen_event_t awaited{};  ///< the waits for sends and receives that the stream has come to
+  std::uint64_t awaits = 0;
   std::vector<char> poison;  ///< as many NaN bytes as the largest buffer has
   void* persistent_base = nullptr;
   void* work_base = nullptr;

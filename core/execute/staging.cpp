@@ -58,6 +58,7 @@ Status Staging::allocate() {
 }
 
 Staging::~Staging() {
+  communicator_.forget_begun();
   for (void* stream : {out_, in_})
     if (stream) device_.table().stream_destroy(device_.handle(), stream);
   if (!base_) return;

@@ -39,8 +39,16 @@ void RankLink::begins(std::int64_t collective) {
 void RankLink::runs(const std::string& program) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t order = XXH3_64bits_withSeed(program.data(), program.size(), runs_ >> 32);
-  program_ = programs_.insert(program).first->c_str();
+  program_ = names_.insert(program).first->c_str();
   runs_ = order << 32 | static_cast<std::uint32_t>(runs_ + 1);
+  beat();
+}
+
+void RankLink::stands_in(const std::string& collective) {
+  const std::lock_guard lock(mutex_);
+  const char* const before = stands_in_.load(std::memory_order_relaxed);
+  if (collective == before) return;
+  stands_in_.store(names_.insert(collective).first->c_str(), std::memory_order_relaxed);
   beat();
 }
 
@@ -48,7 +56,7 @@ void RankLink::beat() {
   const std::uint64_t runs = runs_;
   launcher_->beat({step_.load(std::memory_order_relaxed), collective_.load(std::memory_order_relaxed),
                    phase_.load(std::memory_order_relaxed), program_, static_cast<std::uint32_t>(runs),
-                   static_cast<std::uint32_t>(runs >> 32)});
+                   static_cast<std::uint32_t>(runs >> 32), stands_in_.load(std::memory_order_relaxed)});
 }
 
 bool RankLink::fail(const Error& error, const std::vector<std::string>& recorded) {

@@ -48,6 +48,8 @@ class RankLink {
   /// This rank begins to run a program, or ("") is at the end of its script. A launcher ends the job where ranks do not
   /// run the same ones in one order.
   void runs(const std::string& program);
+  /// The collective that this rank stands in now; "": in none. A launcher may tell where all stand in one for long.
+  void stands_in(const std::string& collective);
   /// Says why this rank is about to end. BALEEN_PEER_LOST counts as a consequence of what another rank will say. True
   /// where the launcher shows it, so that the rank itself stays silent.
   bool fail(const Error& error, const std::vector<std::string>& recorded = {});
@@ -67,8 +69,8 @@ class RankLink {
   std::uint64_t last_callback_ = 0;
   bool called_ = false;
   std::atomic<std::int64_t> step_{-1}, collective_{-1};
-  std::atomic<const char*> phase_{""}, program_{""};
-  std::set<std::string> programs_;            ///< their names, which the launcher reads
+  std::atomic<const char*> phase_{""}, program_{""}, stands_in_{""};
+  std::set<std::string> names_;               ///< of programs and collectives, which the launcher reads
   std::atomic<std::uint64_t> runs_{0};        ///< how many, and the hash of their names above
   std::unique_ptr<LauncherMember> launcher_;  ///< the last: its threads end before what they use
 };

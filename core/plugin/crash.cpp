@@ -19,6 +19,8 @@
 #include <string_view>
 
 #include "core/log/last_lines.hpp"
+#include "core/plugin/connections.hpp"
+#include "core/plugin/signal_safe_line.hpp"
 
 namespace baleen {
 namespace {
@@ -45,37 +47,6 @@ std::mutex naming;  // of those who add; the handler only reads
 std::atomic<const char*> loading{nullptr}, phase{""};
 std::atomic<std::int64_t> phase_step{-1};
 std::atomic<bool> crashed{false};
-
-/// A line that is put together without memory.
-class Line {
- public:
-  Line& operator<<(std::string_view text) {
-    const std::size_t bytes = std::min(text.size(), text_.size() - size_);
-    std::memcpy(text_.data() + size_, text.data(), bytes);
-    size_ += bytes;
-    return *this;
-  }
-  Line& number(std::uint64_t value, unsigned base) {
-    std::array<char, 20> digits;
-    std::size_t at = digits.size();
-    do {
-      digits[--at] = "0123456789abcdef"[value % base];
-      value /= base;
-    } while (value > 0);
-    return *this << (base == 16 ? "0x" : "") << std::string_view(digits.data() + at, digits.size() - at);
-  }
-  void print() const {
-    for (std::size_t done = 0; done < size_;) {
-      const ssize_t more = write(STDERR_FILENO, text_.data() + done, size_ - done);
-      if (more <= 0) return;
-      done += static_cast<std::size_t>(more);
-    }
-  }
-
- private:
-  std::array<char, 4096> text_;
-  std::size_t size_ = 0;
-};
 
 /// Libraries may be closed and others come to their addresses: the last one counts.
 const Code* code_at(std::uintptr_t address) {
@@ -119,7 +90,7 @@ int frames_of(const ucontext_t& context, std::array<void*, 64>& frames) {
 }
 
 /// The offsets of those frames that are in this code.
-void add_addresses(Line& line, const Code& where, std::span<void* const> frames) {
+void add_addresses(SignalSafeLine& line, const Code& where, std::span<void* const> frames) {
   std::uintptr_t before = 0;
   for (void* const frame : frames) {
     const auto at = reinterpret_cast<std::uintptr_t>(frame);
@@ -147,7 +118,7 @@ struct Guilt {
   bool is_in_library() const { return innermost && !innermost->is_plugin; }
 };
 
-void add_place(Line& line, const Guilt& guilt) {
+void add_place(SignalSafeLine& line, const Guilt& guilt) {
   if (guilt.is_in_library()) {
     line << " inside " << name_of(*guilt.innermost);
     if (guilt.title) line << ", which " << guilt.title << " uses";
@@ -158,7 +129,7 @@ void add_place(Line& line, const Guilt& guilt) {
   }
 }
 
-void add_cause(Line& line, const Guilt& guilt, std::span<void* const> frames) {
+void add_cause(SignalSafeLine& line, const Guilt& guilt, std::span<void* const> frames) {
   if (guilt.is_in_library())
     line << (guilt.title ? "; a bug of that plugin or of that library" : "; a bug of that library or of who uses it");
   else if (guilt.plugin || loading.load(std::memory_order_relaxed))
@@ -177,13 +148,14 @@ void add_cause(Line& line, const Guilt& guilt, std::span<void* const> frames) {
     }
   }
   line << " (addr2line -Cfe FILE ADDRESS)";
+  if (guilt.title) add_connections(line, "; this process was connected: ");
 }
 
 void say(int signal, const siginfo_t& info, const ucontext_t& context) {
   std::array<void*, 64> all;
   const std::span<void* const> frames(all.data(), static_cast<std::size_t>(frames_of(context, all)));
   const Guilt guilt(frames);
-  Line line;
+  SignalSafeLine line;
   line << "error: crashed (" << name_of(signal);
   if (signal == SIGSEGV || signal == SIGBUS) {
     line << " at the address ";
@@ -195,12 +167,12 @@ void say(int signal, const siginfo_t& info, const ucontext_t& context) {
     line << ", " << doing;
     if (const auto step = phase_step.load(std::memory_order_relaxed); step >= 0) {
       line << " step ";
-      line.number(static_cast<std::uint64_t>(step), 10);
+      line.number(static_cast<std::uint64_t>(step));
     }
   }
   add_cause(line, guilt, frames);
   line << "\n";
-  line.print();
+  line.write_to(STDERR_FILENO);
   print_last_lines(STDERR_FILENO);
 }
 
@@ -287,7 +259,7 @@ LoadingCode::~LoadingCode() {
 
 void LoadingCode::refuse() {
   constexpr int kBadInput = 2;
-  Line line;
+  SignalSafeLine line;
   line << "error: plugin " << loading.load(std::memory_order_relaxed)
        << " threw an exception while it was loaded, out of a static object";
   try {
@@ -297,7 +269,7 @@ void LoadingCode::refuse() {
   } catch (...) {  // also what another C++ runtime throws
   }
   line << "\n";
-  line.print();
+  line.write_to(STDERR_FILENO);
   _exit(kBadInput);
 }
 

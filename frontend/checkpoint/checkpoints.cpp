@@ -237,6 +237,7 @@ Status Checkpoints::wait_for_disk() {
 
 Status Checkpoints::save(std::int64_t step) {
   if (step == saved_step_) return {};
+  if (parts_.intact) BALEEN_TRY(parts_.intact());
   BALEEN_TRY(wait_for_disk());
   Save save{++saves_, step, {}, {}, {}, std::chrono::steady_clock::now(), 0};
   save.attempt = job_ + "." + std::to_string(save.number);

@@ -1,6 +1,7 @@
 /// \file Saves a running job while it goes on: when, what and how the ranks agree about it.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -31,16 +32,17 @@ class Checkpoints {
     RankLink* link = nullptr;  ///< with several ranks
     Mesh mesh = {};            ///< without axes: one rank
     Coordinates at = {};
-    CheckpointFacts facts = {};  ///< of the job: what is compared when it is resumed
-    bool signals = false;        ///< SIGINT and SIGTERM of this process end the run after a step, saved
+    std::function<Status()> intact = {};  ///< OK where this rank's memory holds what was computed; none: not known
+    CheckpointFacts facts = {};           ///< of the job: what is compared when it is resumed
+    bool signals = false;                 ///< SIGINT and SIGTERM of this process end the run after a step, saved
   };
 
   /// Finds the plugin; makes and locks the folder; every host must see what the first makes there.
   static Result<std::unique_ptr<Checkpoints>> create(CheckpointSettings settings, Parts parts);
   ~Checkpoints();
 
-  /// Between two steps, when all that belongs to the last one is done: saves where that is due. INTERRUPTED, after
-  /// saving, where a signal has asked the run to end.
+  /// Between two steps or runs of other programs, when all that belongs to the last one is done: saves where that is
+  /// due. INTERRUPTED, after saving, where a signal has asked the run to end.
   Status boundary();
   /// Saves now, whatever is due, unless this step is saved already.
   Status save_now();

@@ -74,11 +74,7 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
-    if (checkpoints_) {
-      tell_place(session_->steps_done(), "saving a checkpoint");
-      BALEEN_TRY(checkpoints_->boundary());
-    }
-    BALEEN_TRY(end_if_asked());
+    BALEEN_TRY(boundary());
     tell_launcher("training");
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
     if (copies_) BALEEN_TRY(copies_->after_step());
@@ -122,6 +118,9 @@ class Run : public TrainingRun {
   /// Whether that file holds it, though writing ended with an error: of its folder, which could not be synced.
   bool is_there(const Kept& kept, const std::string& path) const;
   void rescue(const Kept& kept);
+  /// Between two steps, or runs of other programs, which may learn too: saves where that is due, and ends the run where
+  /// a signal has asked for it.
+  Status boundary();
   /// Between two steps of a run that is saved at its end alone: a signal ends it, with what is trained saved beside.
   Status end_if_asked();
   /// From here on a signal ends it at once.

@@ -221,7 +221,7 @@ bool MemoryCheck::before_block(std::uint64_t first) {
     const std::uint64_t from = first * one.guarded->element;
     if (one.guarded->digest(from) == one.guarded->digests[first / kBlock]) continue;
     const std::lock_guard lock(mutex_);
-    if (!damage_) damage_ = damage(*one.guarded, from);
+    if (!damage_) damage_ = damage(*one.guarded, from, in_step());
     return false;
   }
   return true;
@@ -257,22 +257,35 @@ Status MemoryCheck::compare_random_state() const {
   if (session_->seed() == ~not_seed_ && steps_are_right_) return {};
   return Error{BALEEN_DAMAGED,
                "the " + std::string(steps_are_right_ ? "seed" : "number of steps") +
-                   " of the job is no longer what it was, found in step " + std::to_string(session_->steps_done() + 1) +
-                   kRemedy,
+                   " of the job is no longer what it was, found " + in_step() + kRemedy,
                {}};
 }
 
-Status MemoryCheck::compare(const Guarded& guarded) const {
-  std::size_t block = 0;
-  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block(), ++block)
-    if (guarded.digest(from) != guarded.digests[block]) return damage(guarded, from);
+Status MemoryCheck::compare_all() const {
+  for (const Guarded& guarded : guarded_)
+    if (const auto from = guarded.is_known ? changed_block(guarded) : std::nullopt)
+      return damage(guarded, *from, "after step " + std::to_string(session_->steps_done()) + ", before it was saved,");
   return {};
 }
 
-Error MemoryCheck::damage(const Guarded& guarded, std::uint64_t from) const {
+std::string MemoryCheck::in_step() const { return "in step " + std::to_string(session_->steps_done() + 1); }
+
+Status MemoryCheck::compare(const Guarded& guarded) const {
+  const auto from = changed_block(guarded);
+  return from ? Status(damage(guarded, *from, in_step())) : Status();
+}
+
+std::optional<std::uint64_t> MemoryCheck::changed_block(const Guarded& guarded) {
+  std::size_t block = 0;
+  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block(), ++block)
+    if (guarded.digest(from) != guarded.digests[block]) return from;
+  return std::nullopt;
+}
+
+Error MemoryCheck::damage(const Guarded& guarded, std::uint64_t from, const std::string& when) const {
   return Error{BALEEN_DAMAGED,
-               "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found in step " +
-                   std::to_string(session_->steps_done() + 1) + " in bytes " + std::to_string(from) + " to " +
+               "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found " + when +
+                   " in bytes " + std::to_string(from) + " to " +
                    std::to_string(std::min(from + guarded.block(), guarded.buffer->bytes) - 1) +
                    " of this rank's piece" + kRemedy,
                {}};

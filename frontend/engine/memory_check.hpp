@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/execute/block_launches.hpp"
@@ -25,6 +26,10 @@ class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
   void attach(const Session& session);
+
+  /// Between two runs of programs: compares all that it knows, so that nothing is saved that has changed since it was
+  /// computed.
+  Status compare_all() const;
 
   bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) override;
   /// DAMAGED with the tensor and the first bytes that are others.
@@ -69,7 +74,10 @@ class MemoryCheck : public InstructionWatch {
   void add_update(const Executable& executable, const Segment& update, Touches& touches) const;
   const Guarded* holder_of(std::uint64_t offset) const;
   Status compare(const Guarded& guarded) const;
-  Error damage(const Guarded& guarded, std::uint64_t from) const;
+  /// The first byte of the first block that is not what it was.
+  static std::optional<std::uint64_t> changed_block(const Guarded& guarded);
+  Error damage(const Guarded& guarded, std::uint64_t from, const std::string& when) const;
+  std::string in_step() const;
   bool before_block(std::uint64_t first);
   void after_block(std::uint64_t first);
   Status compare_random_state() const;

@@ -69,11 +69,15 @@ Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const 
                     Communicator::create(transport.plugin, *settings.get(), *ranks->rendezvous_->get(), std::move(mesh),
                                          std::move(communicator)));
   ranks->watch_.emplace(*setup.link, [raw = ranks->communicator_.get()](const std::string& why) { raw->abort(why); });
+  ranks->standing_.emplace(*ranks->communicator_, *setup.link);
   BALEEN_TRY(ranks->communicator_->prepare_end());
   return ranks;
 }
 
-Ranks::~Ranks() { watch_.reset(); }
+Ranks::~Ranks() {
+  standing_.reset();
+  watch_.reset();
+}
 
 Status Ranks::compare(const Job& job, const std::string& before, const std::string& after) {
   const std::string text = before + ops_of(job) + after;

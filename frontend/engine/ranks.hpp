@@ -7,6 +7,7 @@
 #include "core/execute/communicator.hpp"
 #include "core/launch/rendezvous_table.hpp"
 #include "frontend/engine/prepare.hpp"
+#include "frontend/engine/standing_watch.hpp"
 
 namespace baleen::app {
 
@@ -39,6 +40,7 @@ class Ranks {
   std::unique_ptr<RendezvousTable> rendezvous_;
   std::unique_ptr<Communicator> communicator_;
   std::optional<AbortWatch> watch_;
+  std::optional<StandingWatch> standing_;
 };
 
 }  // namespace baleen::app

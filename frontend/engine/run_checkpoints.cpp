@@ -154,6 +154,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
+  parts.intact = [this] { return memory_.compare_all(); };
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
   BALEEN_TRY(add_learned(parts.facts));
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
@@ -177,6 +178,7 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
 
 Result<Run::Kept> Run::keep() {
   tell_launcher("saving");
+  BALEEN_TRY(memory_.compare_all());
   Kept kept{
       {}, {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}}};
   BALEEN_TRY(add_learned(kept.facts));
@@ -208,6 +210,14 @@ Status Run::save_end() {
     rescue(kept);
   heed_signals_again();
   return saved;
+}
+
+Status Run::boundary() {
+  if (checkpoints_) {
+    tell_place(session_->steps_done(), "saving a checkpoint");
+    BALEEN_TRY(checkpoints_->boundary());
+  }
+  return end_if_asked();
 }
 
 Status Run::end_if_asked() {

@@ -89,7 +89,7 @@ void push_fields(lua_State* L, const ScriptData& data) {
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::string text = Arguments(L, "encode").text(2, "string");
-  const HostWork work(LuaState::of(L));
+  const PluginCall call(LuaState::of(L), L, "data `" + handle.spec.name + "`, encode");
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
@@ -100,7 +100,7 @@ int decode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::vector<std::int64_t> numbers = Arguments(L, "decode").integers(2, "ids");
   const std::vector<std::int32_t> ids(numbers.begin(), numbers.end());
-  const HostWork work(LuaState::of(L));
+  const PluginCall call(LuaState::of(L), L, "data `" + handle.spec.name + "`, decode");
   push_text(L, unwrap(handle.data->decode(ids)));
   return 1;
 }

@@ -257,6 +257,14 @@ Watchdog::Shared LuaState::callback(const std::string& name, const std::string& 
                                                                std::move(why)});
 }
 
+Watchdog::Shared LuaState::call_of(const std::string& name, const std::string& where) const {
+  return std::make_shared<Watchdog::Stretch>(Watchdog::Stretch{where.empty() ? name : name + " (" + where + ")",
+                                                               options_.callback_told,
+                                                               Watchdog::Time(0),
+                                                               Watchdog::Time(0),
+                                                               {}});
+}
+
 void LuaState::check_time(lua_State* L, lua_Debug*) {
   LuaState& self = of(L);
   if (!self.is_limited_ || !self.watchdog_->is_over()) return;

@@ -79,7 +79,7 @@ class Rank {
   }
   void beat(std::int64_t step) const {
     if (!table.beat) return;
-    const baleen_progress_t progress = {step, step, "training", "train", 1, 1};
+    const baleen_progress_t progress = {step, step, "training", "train", 1, 1, "all_reduce of `w`"};
     plugin.call("`beat`", table.beat, self, &progress);
   }
   void ok(const std::string& name, baleen_status_t status) const {

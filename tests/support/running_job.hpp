@@ -27,13 +27,41 @@
 
 namespace baleen::test {
 
-/// Names under /dev/shm, where shared memory with a name would be left.
+/// Shared memory that nobody would remove any more: names under /dev/shm of ours and of UCX's, and System V segments
+/// whose makers are dead and to which nobody is attached.
 inline std::set<std::string> shared_memory_names() {
   std::set<std::string> names;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", none))
-    names.insert(entry.path().filename().string());
+    if (const std::string name = entry.path().filename().string();
+        name.find("baleen") != std::string::npos || name.starts_with("ucx_shm"))
+      names.insert("/dev/shm/" + name);
+  std::ifstream segments("/proc/sysvipc/shm");
+  std::string line;
+  std::getline(segments, line);
+  while (std::getline(segments, line)) {
+    std::istringstream words(line);
+    std::string key, id, rights, bytes, maker, last, attached;
+    words >> key >> id >> rights >> bytes >> maker >> last >> attached;
+    if (key == "0" && attached == "0" && !std::filesystem::exists("/proc/" + maker))
+      names.insert("System V segment " + id + " of " + bytes + " bytes");
+  }
   return names;
+}
+
+/// Those that were not there `before` and stay. (What other tests use has its name for a moment.)
+inline std::set<std::string> shared_memory_left(const std::set<std::string>& before) {
+  std::set<std::string> left;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (bool is_first = true;; is_first = false) {
+    const std::set<std::string> now = shared_memory_names();
+    std::set<std::string> both;
+    for (const std::string& name : now)
+      if (!before.contains(name) && (is_first || left.contains(name))) both.insert(name);
+    left = both;
+    if (left.empty() || std::chrono::steady_clock::now() > deadline) return left;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 /// Calls `condition` until it holds; false if it does not within `limit`.

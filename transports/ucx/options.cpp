@@ -51,6 +51,8 @@ std::string Options::fingerprint() const {
          (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }
 
+std::string Options::usable_tls() const { return tls.empty() && !std::getenv("UCX_TLS") ? "^posix" : tls; }
+
 bool Options::allows_cma() const {
   const std::vector<std::string> names = names_in(tls);
   if (!tls.empty() && tls.front() == '^') return tls.find("cma") == tls.npos;
@@ -58,7 +60,7 @@ bool Options::allows_cma() const {
 }
 
 std::string Options::tls_without_cma() const {
-  if (tls.empty()) return "^cma";
+  if (tls.empty()) return "^cma,posix";
   if (tls.front() == '^') return tls + ",cma";
   std::string rest;
   for (const std::string& name : names_in(tls)) {

@@ -26,6 +26,10 @@ struct Options {
   static Result<Options> from(const Settings& settings);
   /// The same text where ranks can talk to each other: all but the names of devices.
   std::string fingerprint() const;
+  /// What UCX is to be told; "": what it is told by the environment, or all. It chooses among all but posix where
+  /// nothing was said: that makes a file and takes milliseconds to fill it before its name goes, so processes that are
+  /// killed leave some, and it needs room in /dev/shm (64 MiB in a container). sysv does the same without both.
+  std::string usable_tls() const;
   /// Whether reads of another process's memory may be chosen.
   bool allows_cma() const;
   /// The same without them; empty where nothing else was named.

@@ -4,7 +4,7 @@
 BALEEN_DESCRIPTOR(
     "transport", "ucx", "1.0.0", "Apache-2.0", "UCX: RDMA, TCP, and shared memory within a host", 0, "",
     BALEEN_OPTION("tls", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
-                  "UCX's transports that may be used, such as tcp, posix, cma, rc; empty: UCX chooses"),
+                  "UCX's transports that may be used, such as tcp, sysv, cma, rc; empty: UCX chooses, but not posix"),
     BALEEN_OPTION(
         "devices", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
         "network devices, such as eth0 or mlx5_0:1; empty: RDMA, and the interface that reaches the first host"),

@@ -50,7 +50,7 @@ Result<std::unique_ptr<Context>> without_cma(const Host& host, const Options& op
 Result<std::unique_ptr<Wire>> open_ucx(const Host& host, const Options& options, const Rendezvous& rendezvous,
                                        const std::string& refusal) {
   const auto ranks = static_cast<std::size_t>(rendezvous.ranks());
-  BALEEN_TRY_ASSIGN(auto context, refusal.empty() ? Context::create(host, options, options.tls, ranks)
+  BALEEN_TRY_ASSIGN(auto context, refusal.empty() ? Context::create(host, options, options.usable_tls(), ranks)
                                                   : without_cma(host, options, ranks, refusal));
   return std::unique_ptr<Wire>(std::make_unique<UcxWire>(std::move(context), rendezvous.rank(), rendezvous.ranks()));
 }

@@ -76,6 +76,7 @@ void ChannelLauncher::beat(const baleen_progress_t& progress) {
   channel_->at(progress.step, progress.phase);
   channel_->begins(progress.collective);
   channel_->runs(progress.runs, progress.order, progress.program);
+  channel_->stands_in(progress.stands_in);
 }
 
 void ChannelLauncher::watch(std::function<void(const std::string& reason)> lost) {

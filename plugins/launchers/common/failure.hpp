@@ -17,6 +17,7 @@ struct ProgressSnapshot {
   std::uint32_t runs = 0;        ///< of programs, that it has begun; all ranks count alike
   std::uint32_t order = 0;       ///< a hash of their names in this order
   std::string program = {};      ///< the last of them
+  std::string stands_in = {};    ///< the collective that could run and has not ended; "": none
 
   /// "step 12, backward, collective 7 begun", with what is known.
   std::string text() const;

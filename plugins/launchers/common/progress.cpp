@@ -2,6 +2,7 @@
 #include "common/progress.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace baleen::launchers {
@@ -18,6 +19,9 @@ void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point n
   if (before == moment) return;
   // A wait becomes usual by and by: one that is far longer than those before counts only when it has come again.
   if (const auto since = stalled_since()) usual_ = std::max(usual_, std::min(now - *since, 2 * usual_ + kSoonUsual));
+  if (before.stands_in != moment.stands_in) stands_ = now;
+  before.stands_in = moment.stands_in;
+  if (before == moment) return;
   before = moment;
   moved_ = now;
   compare_runs(rank, moment);
@@ -34,6 +38,7 @@ void Progress::hear(int rank, Clock::time_point now) {
 
 void Progress::forgive(Clock::duration pause) {
   moved_ += pause;
+  stands_ += pause;
   for (auto& heard : heard_)
     if (heard) *heard += pause;
 }
@@ -41,6 +46,11 @@ void Progress::forgive(Clock::duration pause) {
 bool Progress::speaks(int rank, Clock::time_point now) const {
   const auto& heard = heard_[static_cast<std::size_t>(rank)];
   return heard && now - *heard < std::chrono::seconds(1);
+}
+
+bool Progress::all_speak(Clock::time_point now) const {
+  const auto ranks = std::views::iota(0, static_cast<int>(moments_.size()));
+  return std::ranges::all_of(ranks, [&](int rank) { return speaks(rank, now); });
 }
 
 Clock::duration Progress::patience(Clock::duration least, Clock::duration most) const {
@@ -64,8 +74,15 @@ void Progress::compare_runs(int rank, const ProgressSnapshot& moment) {
 }
 
 std::optional<Clock::time_point> Progress::stalled_since() const {
-  const std::int64_t fewest = moments_[static_cast<std::size_t>(last())].collective;
-  return fewest == most() ? std::nullopt : std::optional(moved_);
+  if (moments_[static_cast<std::size_t>(last())].collective < most()) return moved_;
+  return all_stand() ? std::optional(std::max(moved_, stands_)) : std::nullopt;
+}
+
+bool Progress::all_stand() const {
+  const auto stands = [&](const ProgressSnapshot& each) {
+    return !each.stands_in.empty() && each.collective == most();
+  };
+  return std::ranges::all_of(moments_, stands);
 }
 
 int Progress::last() const {
@@ -76,7 +93,24 @@ std::int64_t Progress::most() const {
   return std::ranges::max_element(moments_, {}, &ProgressSnapshot::collective)->collective;
 }
 
-std::string Progress::text() const {
+std::string Progress::text() const { return all_stand() ? standing_text() : waiting_text(); }
+
+std::string Progress::standing_text() const {
+  const auto in = [](const ProgressSnapshot& each) {
+    return "in " + each.stands_in + (each.text().empty() ? "" : " (" + each.text() + ")");
+  };
+  const ProgressSnapshot& first = moments_.front();
+  const auto other =
+      std::ranges::find_if(moments_, [&](const ProgressSnapshot& each) { return each.stands_in != first.stands_in; });
+  std::string text = "every rank stands in a collective that does not end: ";
+  if (other == moments_.end())
+    text += in(first);
+  else
+    text += "rank 0 " + in(first) + ", rank " + std::to_string(other - moments_.begin()) + " " + in(*other);
+  return text + "; the transport is slow, or has lost one";
+}
+
+std::string Progress::waiting_text() const {
   std::vector<int> behind;
   for (std::size_t rank = 0; rank < moments_.size(); ++rank)
     if (moments_[rank].collective < most()) behind.push_back(static_cast<int>(rank));

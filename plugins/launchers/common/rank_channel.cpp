@@ -73,7 +73,7 @@ struct RankChannel::Impl {
   std::atomic<std::int64_t> step{-1};
   std::atomic<const char*> phase{""};
   std::atomic<std::int64_t> collective{-1};
-  std::atomic<const char*> program{""};
+  std::atomic<const char*> program{""}, stands_in{""};
   std::atomic<std::uint64_t> runs{0};  ///< how many, and their hash above: one number, since only both together tell
   std::thread thread;
   Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
@@ -85,7 +85,8 @@ struct RankChannel::Impl {
             collective,
             static_cast<std::uint32_t>(both),
             static_cast<std::uint32_t>(both >> 32),
-            program.load()};
+            program.load(),
+            stands_in.load()};
   }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
@@ -273,6 +274,8 @@ void RankChannel::runs(std::uint32_t count, std::uint32_t order, const char* pro
   impl_->program.store(program, std::memory_order_relaxed);
   impl_->runs.store(static_cast<std::uint64_t>(order) << 32 | count, std::memory_order_relaxed);
 }
+
+void RankChannel::stands_in(const char* collective) { impl_->stands_in.store(collective, std::memory_order_relaxed); }
 
 void RankChannel::fail(const Error& error, std::vector<std::string> recorded) {
   fail(Failure{error, impl_->moment(), std::move(recorded)});

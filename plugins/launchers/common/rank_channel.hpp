@@ -53,6 +53,8 @@ class RankChannel {
   /// As `at`: how many runs of programs it has begun, a hash of their names in this order, and the last name, which
   /// outlives the link. Ranks that differ in the hash end the job.
   void runs(std::uint32_t count, std::uint32_t order, const char* program);
+  /// The collective that it stands in, which outlives the link; "": none.
+  void stands_in(const char* collective);
   /// Says why this rank is about to end. The launcher shows it: the rank itself stays silent. BALEEN_PEER_LOST counts
   /// as a consequence of what another rank will say.
   void fail(const Error& error, std::vector<std::string> recorded = {});

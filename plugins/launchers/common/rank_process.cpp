@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/left_behind.hpp"
 #include "common/rank_channel.hpp"
 
 namespace baleen::launchers {
@@ -83,6 +84,7 @@ Status RankProcess::spawn(ProcessStart start, const std::string& mark) {
   start.out = far.out.get();
   start.err = far.err.get();
   start.command.insert(start.command.begin() + 1, mark + std::to_string(start.link));
+  begin_ = std::time(nullptr);
   BALEEN_TRY_ASSIGN(process_, start_process(start));
   running_ = true;
   return {};
@@ -141,6 +143,7 @@ std::optional<int> RankProcess::take_end() {
   int status = 0;
   if (!running_ || waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
   running_ = false;
+  remove_shared_memory_of(process_, begin_);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,7 @@ class RankProcess {
   FileHandle link_, out_, err_;
   LinePrefix out_lines_, err_lines_;
   pid_t process_ = -1;
+  std::time_t begin_ = 0;
   bool running_ = false, killed_ = false, greeted_ = false;
   Clock::time_point last_heard_;
   ProgressSnapshot moment_;

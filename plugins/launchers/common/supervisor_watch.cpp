@@ -35,7 +35,8 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
   watched_->remind_after *= 2;
 }
 
-/// Nothing tells a rank that computes for long from one that never comes back; the limit is as that of the rendezvous.
+/// Nothing tells a rank that computes for long from one that never comes back, nor a slow transport from one that has
+/// lost a collective; the limit is as that of the rendezvous.
 void Supervisor::watch_progress(Clock::time_point now) {
   const auto since = progress_.stalled_since();
   const Timeouts& timeouts = options_.timeouts;
@@ -43,11 +44,12 @@ void Supervisor::watch_progress(Clock::time_point now) {
   if (!since || any_held_ || cause_.any() || now - *since < patience) return remind_of_stall_after_.reset();
   const Clock::duration stall = now - *since;
   if (stall >= timeouts.give_up) {
-    const int rank = progress_.last();
+    const int rank = progress_.all_stand() ? -1 : progress_.last();
     const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
     return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
-  if (!progress_.speaks(progress_.last(), now)) return;  // others find out that it is stopped, or its host lost
+  // Others find out who is stopped, and whose host is lost.
+  if (!(progress_.all_stand() ? progress_.all_speak(now) : progress_.speaks(progress_.last(), now))) return;
   if (stall < remind_of_stall_after_.value_or(patience)) return;
   options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
   remind_of_stall_after_ = stall * 2;

@@ -80,6 +80,7 @@ ProgressSnapshot take_moment(Unpacker& from) {
   moment.runs = from.number<std::uint32_t>();
   moment.order = from.number<std::uint32_t>();
   moment.program = from.text();
+  moment.stands_in = from.text();
   return moment;
 }
 
@@ -170,6 +171,7 @@ std::string to_bytes(const ProgressSnapshot& moment) {
       .number(moment.runs)
       .number(moment.order)
       .text(moment.program)
+      .text(moment.stands_in)
       .take();
 }
 

@@ -57,8 +57,11 @@ typedef struct baleen_progress_t {
     uint32_t runs;  /* how many runs of programs it has begun: all ranks count alike, from 1 */
     uint32_t order; /* a hash of the programs' names in the order of the runs. Ranks of equal `runs` and unequal `order`
                        do not do the same: they wait for each other for ever, or take one collective for another. */
+    /* The collective that it stands in, in words: it could run, and has not ended. "": none. Where every rank stands in
+     * one for long, the transport has lost one, or is slow. Ends with a zero; lives as long as the launcher. */
+    const char* stands_in;
 } baleen_progress_t;
-BALEEN_ASSERT_SIZE(baleen_progress_t, 40);
+BALEEN_ASSERT_SIZE(baleen_progress_t, 48);
 
 /* Why a rank is about to end. Borrowed for the call. */
 typedef struct baleen_rank_failure_t {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "support/places.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -68,6 +69,18 @@ TEST_F(Crash, InTrainingNamesTheStep) {
   const ProcessResult result = run(kSound, {"--steps", "5000", "--set", "monitors.trips=true"});
   // A monitor is told on a thread of its own, while the run goes on.
   expect_said(result, SIGSEGV, {" in monitor `trips` (", ", training step ", "; a bug of that plugin"});
+}
+
+/// On ranks that talk over sockets the message names both ends of each.
+TEST_F(Crash, OfARankNamesWhomItIsConnectedWith) {
+  if (!has_plugin("transport", "ucx")) GTEST_SKIP() << "built without the transport ucx";
+  const ProcessResult result = run(kSound, {"--steps", "5000", "--set", "monitors.trips=true", "--set", "mesh.data=2",
+                                            "--set", "transport={plugin=\"ucx\",tls=[\"tcp\"],devices=[\"lo\"]}"});
+  EXPECT_NE(result.exit_code, 0);
+  if (kIsSanitized) return;
+  const std::size_t at = result.err.find("; this process was connected: 127.0.0.1:");
+  ASSERT_NE(at, std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(" to 127.0.0.1:", at), std::string::npos) << result.err;
 }
 
 /// A library that is no plugin: linked with one, or opened by it.

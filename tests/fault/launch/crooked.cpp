@@ -1,6 +1,7 @@
 /// \file A transport of which one rank, once, starts another collective than it was asked to, or prepares one of
-/// another shape. All else is another transport's.
+/// another shape, or from some start on starts none. All else is another transport's.
 #include <algorithm>
+#include <fstream>
 #include <map>
 
 #include "baleen/open_transport.hpp"
@@ -12,6 +13,10 @@ BALEEN_DESCRIPTOR("transport", "crooked", "1.0.0", "Apache-2.0", "One rank does 
                   BALEEN_OPTION("rank", BALEEN_OPTION_INT, 0, 0, 99, "0", "", "", "that does otherwise"),
                   BALEEN_OPTION("start", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
                                 "from 1: the one that is another collective's; 0: none"),
+                  BALEEN_OPTION("lose", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
+                                "from 1: the first that never starts, as those behind it; 0: none"),
+                  BALEEN_OPTION("mark", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
+                                "a file that is made when one does not start"),
                   BALEEN_OPTION("prepare", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
                                 "from 1: the collective of another shape; 0: none"));
 
@@ -29,6 +34,8 @@ class Crooked : public Transport {
     std::unique_ptr<Crooked> made(new Crooked(std::move(over)));
     if (rendezvous.get()->rank == settings.integer("rank")) {
       made->start_ = settings.integer("start");
+      made->mark_ = settings.text("mark");
+      made->lose_ = settings.integer("lose");
       made->prepare_ = settings.integer("prepare");
     }
     const OpenedMember& member = made->member_;
@@ -56,6 +63,8 @@ class Crooked : public Transport {
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) override {
     if (start_ > 0 && --start_ == 0) slot = other(slot);
+    if (lose_ == 1) return std::ofstream(mark_, std::ios::app).flush(), Status();
+    if (lose_ > 1) --lose_;
     return over_->start(slot, after, after_value, done, done_value);
   }
   Status check() override { return over_->check(); }
@@ -75,7 +84,8 @@ class Crooked : public Transport {
 
   const OpenedMember member_;
   std::unique_ptr<OpenTransport> over_;
-  std::int64_t start_ = 0, prepare_ = 0;  ///< how many still come before; 0: none is odd
+  std::int64_t start_ = 0, lose_ = 0, prepare_ = 0;  ///< 1: the next one is odd; 0: none is
+  std::string mark_;
   std::map<void*, std::pair<void*, baleen_collective_t>> slots_;
 };
 

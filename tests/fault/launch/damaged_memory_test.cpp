@@ -99,17 +99,25 @@ std::string bytes_of(const auto& value) { return {reinterpret_cast<const char*>(
 
 class DamagedMemory : public testing::Test {
  protected:
+  static constexpr const char* kForEver = "1000000000";
+  /// `then`: what step 100 does once it has printed "there".
   std::unique_ptr<RunningJob> train(int ranks, const std::string& check = "every = 50, memory = false",
-                                    const std::vector<std::string>& words = {}) {
+                                    const std::vector<std::string>& words = {}, const std::string& steps = kForEver,
+                                    const std::string& then = {}) {
     const std::string script = folder_.write(
         "job.lua",
         "local baleen = require 'baleen'\nlocal nn, rows = baleen.nn, {}\n"
         "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
-        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0 }, batch = 12, steps = 1000000000,\n"
-        "  model = nn.sequential { nn.linear { name = 'kept', out = 512, init = baleen.init.constant(123.45678) },\n"
-        "    nn.tanh {}, nn.linear { out = 2 } },\n"
-        "  on_step = function(facts) if facts.step == 100 then print('there') end end,\n"
-        "  loss = nn.cross_entropy {}, check = { " +
+        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0 }, batch = 12, steps = " +
+            steps +
+            ",\n"
+            "  model = nn.sequential { nn.linear { name = 'kept', out = 512, init = baleen.init.constant(123.45678) "
+            "},\n"
+            "    nn.tanh {}, nn.linear { out = 2 } },\n"
+            "  on_step = function(facts, run) if facts.step == 100 then print('there') " +
+            then +
+            " end end,\n"
+            "  loss = nn.cross_entropy {}, check = { " +
             check + " }, checkpoint = { folder = '" + (folder_ / "kept") +
             "', every = 1000, keep = 1 },\n"
             "  optimizer = baleen.optimizer('adamw', { lr = 1e-5,\n"
@@ -118,6 +126,14 @@ class DamagedMemory : public testing::Test {
     if (ranks > 1) command.insert(command.end(), {"--set", "mesh.data=" + std::to_string(ranks)});
     command.insert(command.end(), words.begin(), words.end());
     return std::make_unique<RunningJob>(command);
+  }
+  /// Some seconds of a script's own time.
+  static constexpr const char* kWait = "for i = 1, 4e8 do end";
+  /// Of the parameters, and of checkpoints, there is nothing.
+  void expect_nothing_saved() const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path()))
+      EXPECT_FALSE(entry.path().filename().string().starts_with("step-") || entry.path().extension() == ".safetensors")
+          << entry.path() << " holds what is damaged";
   }
   const TemporaryFolder folder_;
 };
@@ -158,6 +174,34 @@ TEST_F(DamagedMemory, OfASingleRankIsNoticed) {
   EXPECT_EQ(job->err().find("error: `kept.weight` is no longer what the last update wrote, found in step "), 0u)
       << job->err();
   EXPECT_NE(job->err().find("in bytes 0 to 4095 of this rank's piece"), std::string::npos) << job->err();
+}
+
+/// Behind the last update nothing uses it but what saves it.
+TEST_F(DamagedMemory, BehindTheLastUpdateIsNotSaved) {
+  const auto job = train(1, "every = 0", {"--save", folder_ / "model.safetensors"}, "100", kWait);
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  ASSERT_GE(turn_bit(job->leader(), 3), 1);
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_NE(
+      job->err().find("error: `kept.weight` is no longer what the last update wrote, found after step 100, before "
+                      "it was saved, in bytes 0 to 4095"),
+      std::string::npos)
+      << job->err();
+  expect_nothing_saved();
+}
+
+TEST_F(DamagedMemory, BeforeACheckpointIsNotSaved) {
+  for (const int ranks : {1, 2}) {
+    const auto job = train(ranks, "every = 0", {}, kForEver, std::string(kWait) + " run:checkpoint()");
+    ASSERT_TRUE(job->prints("there\n")) << job->err();
+    ASSERT_GE(turn_bit(ranks == 1 ? job->leader() : find_rank(*job, 1), 3), 1);
+    EXPECT_EQ(job->ends(), 6);
+    EXPECT_NE(job->err().find("`kept.weight` is no longer what the last update wrote, found after step 100, before it "
+                              "was saved, in bytes 0 to 4095"),
+              std::string::npos)
+        << job->err();
+    expect_nothing_saved();
+  }
 }
 
 /// A state that the backward pass reads and the update writes, on one rank: within a step.

@@ -1,8 +1,12 @@
 /// \file Ranks that fail, die, stop or turn deaf: who is named, how soon, and what is left.
+#include <sys/shm.h>
+
 #include <csignal>
+#include <cstdlib>
 
 #include "rank_job.hpp"
 #include "support/promise.hpp"
+#include "support/running_job.hpp"
 
 namespace baleen::test {
 namespace {
@@ -99,6 +103,17 @@ void expect_ending(const std::vector<std::string>& words, int code, const std::s
 TEST(FailingRanks, GiveTheLauncherTheirExitCode) {
   expect_ending({"3", "1:exit:7", "*:work"}, 7, "rank 1: ended with exit code 7 without saying why");
   expect_ending({"3", "1:exit:70", "*:naps"}, 70, "rank 1: ended with exit code 70 without saying why");
+}
+
+TEST(FailingRanks, LeaveNoSharedMemoryThatTheyMade) {
+  const std::set<std::string> before = shared_memory_names();
+  const ProcessResult result = run_ranks({"2", "1:segment", "1:raise:9", "*:work"});
+  const std::size_t at = result.out.find("segment ");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const int id = std::atoi(result.out.c_str() + at + 8);
+  shmid_ds segment{};
+  EXPECT_EQ(shmctl(id, IPC_STAT, &segment), -1) << "segment " << id << " is left";
+  EXPECT_EQ(shared_memory_left(before), std::set<std::string>());
 }
 
 TEST(FailingRanks, HaveFailedWhenTheyLeaveTooEarly) {

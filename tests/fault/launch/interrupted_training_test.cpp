@@ -25,6 +25,27 @@ class InterruptedTraining : public testing::TestWithParam<int> {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
+  /// A job whose own loop runs a program that learns for ever; it prints when it has done so three times.
+  std::vector<std::string> learning(const std::string& keys, const std::vector<std::string>& more) const {
+    const std::string script =
+        folder_.write("learn.lua",
+                      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+                      "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
+                      "return baleen.job { model = model, steps = 1, programs = { learn = {\n"
+                      "    inputs = { x = { shape = { 6, 2 }, axes = { 'batch', '' } }, y = { shape = { 6 }, axes = { "
+                      "'batch' } } },\n"
+                      "    run = function(inputs)\n      local total, weight = loss(model(inputs.x), inputs.y)\n"
+                      "      return { loss = total, weight = weight }\n    end,\n"
+                      "    optimizer = baleen.optimizer('sgd', { lr = 0.01 }) } },\n" +
+                          keys +
+                          "  loop = function(job, run)\n    local x = { { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 }, { 1, 2 "
+                          "}, { 3, 4 } }\n"
+                          "    for i = 1, 1000000000 do\n      run:run('learn', { x = x, y = { 1, 2, 1, 2, 1, 2 } })\n"
+                          "      if i == 3 then print('there') end\n    end\n  end }\n");
+    std::vector<std::string> words = baleen_run(script, GetParam());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
   const TemporaryFolder folder_;
 };
 
@@ -50,26 +71,35 @@ TEST_P(InterruptedTraining, SavesBesideAndEndsWithItsCode) {
 
 /// A loop of the user's own, which runs a program that learns.
 TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesToo) {
-  const std::string script = folder_.write(
-      "learn.lua",
-      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
-      "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
-      "return baleen.job { model = model, steps = 1, programs = { learn = {\n"
-      "    inputs = { x = { shape = { 6, 2 }, axes = { 'batch', '' } }, y = { shape = { 6 }, axes = { 'batch' } } },\n"
-      "    run = function(inputs)\n      local total, weight = loss(model(inputs.x), inputs.y)\n"
-      "      return { loss = total, weight = weight }\n    end,\n"
-      "    optimizer = baleen.optimizer('sgd', { lr = 0.01 }) } },\n"
-      "  loop = function(job, run)\n    local x = { { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 } }\n"
-      "    for i = 1, 1000000000 do\n      run:run('learn', { x = x, y = { 1, 2, 1, 2, 1, 2 } })\n"
-      "      if i == 3 then print('there') end\n    end\n  end }\n");
-  std::vector<std::string> words = baleen_run(script, GetParam());
-  words.insert(words.end(), {"--save", folder_ / "model.safetensors"});
-  RunningJob job(words);
+  RunningJob job(learning({}, {"--save", folder_ / "model.safetensors"}));
   ASSERT_TRUE(job.prints("there\n")) << job.err();
   job.kill(SIGINT);
   EXPECT_EQ(job.ends(), 5) << job.err();
   EXPECT_EQ(job.err().find("warning: the parameters after step "), 0u) << job.err();
   EXPECT_NE(job.err().find("ended by a signal after step "), std::string::npos) << job.err();
+}
+
+/// The same with checkpoints: they are saved when they are due, and behind the signal.
+TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesACheckpoint) {
+  const std::string folder = folder_ / "c";
+  const std::string keeps = "  checkpoint = { folder = '" + folder + "', every = 2, keep = 1000 },\n";
+  const auto is_saved = [&](std::int64_t step) {
+    const std::string digits = std::to_string(step);
+    return std::filesystem::exists(folder + "/step-" + std::string(9 - digits.size(), '0') + digits);
+  };
+  RunningJob job(learning(keeps, {}));
+  ASSERT_TRUE(job.prints("there\n")) << job.err();
+  EXPECT_TRUE(holds_within(std::chrono::seconds(30), [&] { return is_saved(2); }));
+  job.kill(SIGINT);
+  EXPECT_EQ(job.ends(), 5) << job.err();
+  const std::string said = "ended by a signal after step ";
+  const std::size_t at = job.err().find(said);
+  ASSERT_NE(at, std::string::npos) << job.err();
+  EXPECT_TRUE(is_saved(std::stoll(job.err().substr(at + said.size())))) << job.err();
+  RunningJob goes_on(learning(keeps, {"--resume", "latest"}));
+  EXPECT_TRUE(goes_on.prints("there\n")) << goes_on.err();
+  goes_on.kill(SIGINT);
+  EXPECT_EQ(goes_on.ends(), 5) << goes_on.err();
 }
 
 TEST_P(InterruptedTraining, EndsAtOnceWhereNothingIsSaved) {

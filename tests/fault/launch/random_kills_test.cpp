@@ -1,5 +1,6 @@
 /// \file Kills at random moments of short runs on nine clusters: no hang, no orphan, no shared memory, swap file or
 /// partial file left, and the victim is named.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -23,6 +24,8 @@ struct Target {
   /// Whether the process had nothing left to do, by what the job printed: only then the job may end well without it.
   std::function<bool(const std::string& out, pid_t process)> was_done;
 };
+
+const std::string kPosix = "transport.tls=[\"posix\"]";
 
 std::vector<std::string> command_in(const TemporaryFolder& folder, const Target& target) {
   std::vector<std::string> words = target.command;
@@ -119,8 +122,11 @@ void kill_again_and_again(const Target& target, int kills) {
     hits += run_and_kill(target, longest, random);
   }
   EXPECT_EQ(hits, kills) << "too few lived when they should be hit";
-  for (const std::string& name : shared_memory_names())
-    EXPECT_TRUE(before.contains(name) || name.find("baleen") == std::string::npos) << name << " is left in /dev/shm";
+  std::set<std::string> left = shared_memory_left(before);
+  // What UCX's posix makes has its name for milliseconds; a job has to ask for it.
+  if (std::ranges::find(target.command, kPosix) != target.command.end())
+    std::erase_if(left, [](const std::string& name) { return name.find("/ucx_shm") != name.npos; });
+  EXPECT_EQ(left, std::set<std::string>());
 }
 
 // Each rank tells its process when it comes, and again as the last it does.
@@ -166,19 +172,19 @@ TEST_P(RandomKillsOn, ATraining) {
 
 INSTANTIATE_TEST_SUITE_P(
     Clusters, RandomKillsOn,
-    testing::Values(
-        Cluster{"SharedMemory", {"mesh.data=3", kData}}, Cluster{"Ucx", {"mesh.data=2", kData, kUcx}},
-        Cluster{"UcxPosix", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=2}]", kUcx, "transport.tls=[\"posix\"]"}},
-        Cluster{"Encrypted", {"mesh.data=2", kData, kUcx, "transport.encrypt=true"}},
-        Cluster{"Zero1", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=1}]"}},
-        Cluster{"Zero3", {"mesh.data=3", "plan=[{strategy=\"zero\",stage=3}]"}},
-        Cluster{"Tensor2d", {"mesh.tensor=4", "plan=[{strategy=\"tensor\",mode=\"2d\"}]"}},
-        Cluster{"OffloadNvme",
-                {"mesh.data=2", "plan=[{strategy=\"data\"},{strategy=\"offload\",parameters=[\"*\"],min_elements=1}]",
-                 "offload.plugin=\"nvme\"", "offload.path=[\"@\"]"}},
-        Cluster{"Checkpoints",
-                {"mesh.data=2", kData, "checkpoint={folder=\"@/checkpoints\",every=20}"},
-                {"--save", "@/model.safetensors"}}),
+    testing::Values(Cluster{"SharedMemory", {"mesh.data=3", kData}}, Cluster{"Ucx", {"mesh.data=2", kData, kUcx}},
+                    Cluster{"UcxPosix", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=2}]", kUcx, kPosix}},
+                    Cluster{"Encrypted", {"mesh.data=2", kData, kUcx, "transport.encrypt=true"}},
+                    Cluster{"Zero1", {"mesh.data=2", "plan=[{strategy=\"zero\",stage=1}]"}},
+                    Cluster{"Zero3", {"mesh.data=3", "plan=[{strategy=\"zero\",stage=3}]"}},
+                    Cluster{"Tensor2d", {"mesh.tensor=4", "plan=[{strategy=\"tensor\",mode=\"2d\"}]"}},
+                    Cluster{"OffloadNvme",
+                            {"mesh.data=2",
+                             "plan=[{strategy=\"data\"},{strategy=\"offload\",parameters=[\"*\"],min_elements=1}]",
+                             "offload.plugin=\"nvme\"", "offload.path=[\"@\"]"}},
+                    Cluster{"Checkpoints",
+                            {"mesh.data=2", kData, "checkpoint={folder=\"@/checkpoints\",every=20}"},
+                            {"--save", "@/model.safetensors"}}),
     [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace

@@ -13,12 +13,12 @@ class Stalls : public testing::Test {
  protected:
   std::vector<std::string> run(const std::string& data, const std::string& more, int steps, int ranks = 2) {
     const std::string script =
-        folder.write("train.lua",
-                     "local baleen = require 'baleen'\nlocal nn = baleen.nn\nreturn baleen.job {\n"
-                     "  model = nn.sequential { nn.linear { out = 2 } }, loss = nn.cross_entropy {},\n"
-                     "  data = " +
-                         data + ",\n  batch = 8, steps = " + std::to_string(steps) +
-                         ",\n  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" + more + "}\n");
+        folder.write("train.lua", "local baleen = require 'baleen'\nlocal nn = baleen.nn local data = " + data +
+                                      "\nreturn baleen.job {\n"
+                                      "  model = nn.sequential { nn.linear { out = 2 } }, loss = nn.cross_entropy {},\n"
+                                      "  data = data,\n  batch = 8, steps = " +
+                                      std::to_string(steps) +
+                                      ",\n  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" + more + "}\n");
     std::vector<std::string> words = baleen_run(script, ranks);
     words.insert(words.end(), {"--plugin-path", STALLS_FOLDER});
     return words;
@@ -77,6 +77,16 @@ TEST_F(Stalls, OfACallbackAreToldOfOneRank) {
   EXPECT_TRUE(job.complains("train.lua:8) has run for 4.", seconds(20))) << job.err();
   EXPECT_EQ(job.err().find("warning: on_step ("), 0u) << job.err();
   EXPECT_NE(job.err().find("train.lua:8) has run for 2."), std::string::npos) << job.err();
+}
+
+/// The script's own time rests while a plugin works for it; the plugin's is told.
+TEST_F(Stalls, OfAPluginInACallbackAreToldOfOneRank) {
+  RunningJob job(run(slow_data(-1, 0, 0),
+                     "  on_step = function(facts)\n    if facts.step == 1 then data:encode('sleep') end\n  end,\n", 40,
+                     1));
+  EXPECT_TRUE(job.complains("train.lua:9) has run for 4.", seconds(20))) << job.err();
+  EXPECT_EQ(job.err().find("warning: data `slow`, encode ("), 0u) << job.err();
+  EXPECT_NE(job.err().find("train.lua:9) has run for 2."), std::string::npos) << job.err();
 }
 
 }  // namespace

@@ -46,8 +46,7 @@ class Training : public testing::TestWithParam<int> {
     EXPECT_EQ(job->ends(), code) << job->err();
     EXPECT_TRUE(holds_within(seconds(60), [&] { return job->processes().empty(); })) << "an orphan is left";
     const double took = seconds_since(start);
-    for (const std::string& name : shared_memory_names())
-      EXPECT_TRUE(memory_before.contains(name) || name.find("baleen") == std::string::npos) << name;
+    EXPECT_EQ(shared_memory_left(memory_before), std::set<std::string>());
     return took;
   }
   /// The loss of the rank of this test ends a training, with one line.

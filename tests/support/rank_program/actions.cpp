@@ -2,6 +2,7 @@
 #include "actions.hpp"
 
 #include <sched.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -142,6 +143,12 @@ void wait_for_file(const std::string& path) {
   while (!std::filesystem::exists(path)) std::this_thread::sleep_for(Milliseconds(1));
 }
 
+/// As a library that is killed before it has marked it for removal.
+void make_segment(const std::string&) {
+  const int id = shmget(IPC_PRIVATE, 12288, 0600);
+  say("segment " + std::to_string(id) + '\n');
+}
+
 using Verb = std::function<Status(RankChannel&, const std::string&)>;
 
 template <class Call>
@@ -157,6 +164,7 @@ const std::map<std::string, Verb>& verbs() {
       {"pid", simply([](const std::string&) { say("pid " + std::to_string(getpid()) + '\n'); })},
       {"sleep", simply([](const std::string& time) { std::this_thread::sleep_for(Milliseconds(number(time))); })},
       {"until", simply(wait_for_file)},
+      {"segment", simply(make_segment)},
       {"raise", simply(raise_plainly)},
       {"exit", simply([](const std::string& code) { _exit(number(code)); })},
       {"lines", lines},

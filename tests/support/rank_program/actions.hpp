@@ -21,6 +21,7 @@ using launchers::RankChannel;
 ///   sleep MS                 without an ear for the others; naps: until a peer is lost; until FILE: until there is one
 ///   work MS                  steps with a barrier each; work for ever without MS
 ///   at STEP, begins NUMBER   tells how far it is: in steps, in collectives
+///   segment                  makes System V shared memory, which stays, and prints its number
 ///   raise SIGNAL             a signal to itself
 ///   count SIGNAL             waits for one, then 300 ms for more, and prints how many came
 ///   exit CODE                leaves at once; fail TEXT: as a user's mistake; bug TEXT: as our own

@@ -29,6 +29,15 @@ TEST_F(RankLinkTest, TellsHowFarItIs) {
   EXPECT_EQ(*link->get("beat"), "12 backward 3");
 }
 
+TEST_F(RankLinkTest, TellsWhatItStandsIn) {
+  link->at(12, "backward");
+  EXPECT_EQ(*link->get("stands"), "");
+  link->stands_in("all_reduce of `w`");
+  EXPECT_EQ(*link->get("stands"), "all_reduce of `w`");
+  link->stands_in("");
+  EXPECT_EQ(*link->get("stands"), "");
+}
+
 TEST_F(RankLinkTest, TellsWhatItRuns) {
   const auto order = [](const std::vector<std::string>& programs) {
     const auto rank = sample_link();

@@ -77,6 +77,7 @@ class SampleLauncher final : public Launcher {
   void beat(const baleen_progress_t& progress) override {
     const std::lock_guard lock(mutex());
     store()["beat"] = std::to_string(progress.step) + " " + progress.phase + " " + std::to_string(progress.collective);
+    store()["stands"] = progress.stands_in;
     store()["order"] = progress.program + (" " + std::to_string(progress.runs)) + " " + std::to_string(progress.order);
   }
   void watch(std::function<void(const std::string& reason)> lost) override { lost_ = std::move(lost); }

@@ -70,6 +70,29 @@ TEST_F(MemoryCheckTest, FindsEveryBitWithinAStep) {
   }
 }
 
+/// What comes behind the last update finds its bits too.
+TEST_F(MemoryCheckTest, FindsEveryBitBeforeASave) {
+  constexpr int kBits = 300;
+  train();
+  const std::vector<const PersistentBuffer*> all = guarded();
+  std::mt19937_64 random(test::seed());
+  EXPECT_TRUE(check_.compare_all());
+  for (int i = 0; i < kBits; ++i) {
+    const PersistentBuffer& buffer = *all[random() % all.size()];
+    const std::uint64_t bit = random() % (8 * buffer.bytes);
+    turn(buffer, bit);
+    const Status found = check_.compare_all();
+    ASSERT_FALSE(found) << "bit " << bit << " of " << buffer.spec.name;
+    EXPECT_EQ(found.error().code, BALEEN_DAMAGED);
+    EXPECT_EQ(found.error().message.find("`" + buffer.spec.name +
+                                         "` is no longer what the last update wrote, found after step "),
+              0u)
+        << found.error().message;
+    turn(buffer, bit);
+    EXPECT_TRUE(check_.compare_all());
+  }
+}
+
 TEST_F(MemoryCheckTest, SaysWhere) {
   test::JobOptions wide;
   wide.width = 20000;  // a parameter of several blocks

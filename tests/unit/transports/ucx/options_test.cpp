@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 namespace baleen::ucx {
 namespace {
 
@@ -19,8 +22,19 @@ TEST(UcxOptions, KnowWhetherCmaMayBeUsed) {
     EXPECT_FALSE(with(tls).allows_cma()) << tls;
 }
 
+TEST(UcxOptions, LeavePosixOutWhereNothingIsSaid) {
+  const char* const before = std::getenv("UCX_TLS");
+  const std::string kept = before ? before : "";
+  unsetenv("UCX_TLS");
+  EXPECT_EQ(with("").usable_tls(), "^posix");
+  EXPECT_EQ(with("posix,tcp").usable_tls(), "posix,tcp");
+  setenv("UCX_TLS", "all", 1);
+  EXPECT_EQ(with("").usable_tls(), "") << "the environment's";
+  before ? setenv("UCX_TLS", kept.c_str(), 1) : unsetenv("UCX_TLS");
+}
+
 TEST(UcxOptions, DoWithoutCma) {
-  EXPECT_EQ(with("").tls_without_cma(), "^cma");
+  EXPECT_EQ(with("").tls_without_cma(), "^cma,posix");
   EXPECT_EQ(with("all").tls_without_cma(), "^cma");
   EXPECT_EQ(with("^tcp").tls_without_cma(), "^tcp,cma");
   EXPECT_EQ(with("tcp,cma,posix").tls_without_cma(), "tcp,posix");

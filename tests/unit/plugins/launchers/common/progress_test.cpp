@@ -33,6 +33,45 @@ TEST(Progress, StallsFromTheLastMoveOn) {
             "waiting for rank 1 (step 5, training, collective 7 begun): others have begun collective 8");
 }
 
+ProgressSnapshot standing(std::string in, std::int64_t collective = 7) {
+  ProgressSnapshot moment = at(collective);
+  moment.stands_in = std::move(in);
+  return moment;
+}
+
+TEST(Progress, StallsWhereAllStandInCollectives) {
+  Progress progress(2, kStart);
+  progress.see(0, standing("all_reduce of `w`"), kStart + seconds(1));
+  progress.see(1, at(7), kStart + seconds(2));
+  EXPECT_FALSE(progress.stalled_since()) << "rank 1 computes";
+  progress.see(1, standing("all_reduce of `w`"), kStart + seconds(3));
+  EXPECT_EQ(progress.stalled_since(), kStart + seconds(3));
+  EXPECT_TRUE(progress.all_stand());
+  EXPECT_EQ(progress.text(),
+            "every rank stands in a collective that does not end: in all_reduce of `w` (step 5, training, collective 7 "
+            "begun); the transport is slow, or has lost one");
+  progress.see(1, standing("send of `x`"), kStart + seconds(4));
+  EXPECT_EQ(progress.stalled_since(), kStart + seconds(4));
+  EXPECT_EQ(progress.text(),
+            "every rank stands in a collective that does not end: rank 0 in all_reduce of `w` (step 5, training, "
+            "collective 7 begun), rank 1 in send of `x` (step 5, training, collective 7 begun); the transport is slow, "
+            "or has lost one");
+  progress.forgive(seconds(100));
+  EXPECT_EQ(progress.stalled_since(), kStart + seconds(104));
+  progress.see(0, at(7), kStart + seconds(105));
+  EXPECT_FALSE(progress.stalled_since());
+}
+
+/// A rank that waits for another tells so a little later than that it has begun: the wait is as old as before.
+TEST(Progress, StandingIsNoMove) {
+  Progress progress(2, kStart);
+  progress.see(1, at(7), kStart);
+  progress.see(0, at(8), kStart + seconds(1));
+  progress.see(0, standing("all_reduce of `w`", 8), kStart + seconds(2));
+  EXPECT_EQ(progress.stalled_since(), kStart + seconds(1));
+  EXPECT_FALSE(progress.all_stand());
+}
+
 TEST(Progress, BeginsAnewWithAnyMove) {
   Progress progress(2, kStart);
   progress.see(0, at(8), kStart);
