@@ -148,7 +148,11 @@ void add_cause(SignalSafeLine& line, const Guilt& guilt, std::span<void* const> 
     }
   }
   line << " (addr2line -Cfe FILE ADDRESS)";
-  if (guilt.title) add_connections(line, "; this process was connected: ");
+  if (!guilt.title) return;
+  const bool is_transport = std::string_view(guilt.title).starts_with("transport ");
+  add_connections(line, is_transport ? "; or what came over its network, which is to be closed to all but the job, or "
+                                       "encrypted; this process was connected: "
+                                     : "; this process was connected: ");
 }
 
 void say(int signal, const siginfo_t& info, const ucontext_t& context) {

@@ -22,8 +22,8 @@ namespace {
 constexpr const char* kEnd = "--";
 constexpr const char* kFooter =
     "Exit codes: 0 success, 1 `validate`: a case failed, 2 bad input, 3 the plan does not fit into memory, 4 a peer "
-    "was lost, 5 ended by a signal after a checkpoint was saved, 6 damaged: numbers are NaN or infinite, copies of "
-    "them differ, or kept bytes have changed, 70 our own bug.";
+    "was lost, 5 ended by a signal after what was trained was saved, 6 damaged: numbers are NaN or infinite, copies of "
+    "them differ, or kept bytes have changed, 70 our own bug, 128 + N ended by signal N.";
 
 /// CLI11 takes a vector from its back.
 void parse_words(CLI::App& app, std::vector<std::string> words) {

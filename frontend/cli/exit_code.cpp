@@ -38,7 +38,19 @@ int exit_code(baleen_status_t status) {
   }
 }
 
-int report(const Log& log, const Error& error, RankLink* link) {
+namespace {
+
+/// Whoever met it: which limit it was.
+Error with_limit(Error error) {
+  const auto says = [&](const char* text) { return error.message.find(text) != std::string::npos; };
+  if (says("Too many open files") && !says("ulimit")) error.message += "; raise the limit of open files, `ulimit -n`";
+  return error;
+}
+
+}  // namespace
+
+int report(const Log& log, const Error& given, RankLink* link) {
+  const Error error = with_limit(given);
   const int code = exit_code(error.code);
   if (link && link->fail(error, code == kOurBug ? log.recorded() : std::vector<std::string>())) return code;
   log.failure(error.text() + (code == kOurBug ? kPleaseReport : ""));

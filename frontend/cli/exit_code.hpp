@@ -13,7 +13,7 @@ constexpr int kCaseFailed = 1;  ///< `baleen validate`: the plugin does not pass
 constexpr int kBadInput = 2;    ///< the user's script, manifest, data, plugin or command line
 constexpr int kDoesNotFit = 3;  ///< the plan needs more memory than there is
 constexpr int kLostPeer = 4;
-constexpr int kInterrupted = 5;  ///< a signal asked the run to end, and it saved a checkpoint first
+constexpr int kInterrupted = 5;  ///< a signal asked the run to end, and it saved what was trained first
 constexpr int kDamaged = 6;      ///< numbers are NaN or infinite, copies of them differ, or kept bytes have changed
 constexpr int kOurBug = 70;
 

@@ -46,7 +46,7 @@ std::string different_fact(std::int32_t rank, const std::string& facts, const st
 
 Hub::Hub(FileHandle listening, std::int32_t ranks, std::string secret, double seconds)
     : listening_(std::move(listening)),
-      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      woken_(made_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event")),
       ranks_(ranks),
       secret_(std::move(secret)),
       seconds_(seconds),

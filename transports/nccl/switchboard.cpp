@@ -86,7 +86,7 @@ Switchboard::Switchboard(std::int32_t rank, std::int32_t ranks, Wire wire, std::
     : rank_(rank),
       ranks_(ranks),
       hub_(std::move(hub)),
-      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      woken_(made_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event")),
       wire_(std::move(wire)) {}
 
 Switchboard::~Switchboard() { stop(); }

@@ -19,11 +19,10 @@ namespace {
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
-Error refused(const std::string& what, std::uint64_t bytes, const std::string& why) {
-  return {BALEEN_NO_MEMORY,
-          what + " of " + mebibytes(bytes) + " in shared memory: " + why +
-              "; use fewer ranks or a smaller batch, or give the machine or its container more memory",
-          {}};
+Error refused(const std::string& what, std::uint64_t bytes, const std::string& why,
+              const std::string& remedy =
+                  "use fewer ranks or a smaller batch, or give the machine or its container more memory") {
+  return {BALEEN_NO_MEMORY, what + " of " + mebibytes(bytes) + " in shared memory: " + why + "; " + remedy, {}};
 }
 
 }  // namespace
@@ -41,7 +40,8 @@ Result<SharedMemory> SharedMemory::create(std::uint64_t bytes, const std::string
   FileHandle file(memfd_create("baleen", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) return refused(what, bytes, std::string("memfd_create: ") + std::strerror(errno));
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-    return refused(what, bytes, std::string("ftruncate: ") + std::strerror(errno));
+    return errno == EFBIG ? refused(what, bytes, "it is larger than a file may be", "raise the limit `ulimit -f`")
+                          : refused(what, bytes, std::string("ftruncate: ") + std::strerror(errno));
   int taken = 0;
   do taken = fallocate(file.get(), 0, 0, static_cast<off_t>(bytes));
   while (taken != 0 && errno == EINTR);

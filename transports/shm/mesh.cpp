@@ -61,7 +61,7 @@ bool same_user(int socket) {
 Mesh::Mesh(const Rendezvous& rendezvous)
     : rank_(rendezvous.rank()),
       sockets_(static_cast<std::size_t>(rendezvous.ranks())),
-      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      woken_(made_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event")) {}
 
 Status Mesh::connect_to(std::int32_t rank, const Rendezvous& rendezvous) {
   const std::string given = rendezvous.get(key(rank, "address"));

@@ -2,11 +2,16 @@
 #include "context.hpp"
 
 #include <signal.h>
+#include <sys/resource.h>
+#include <ucs/config/global_opts.h>
 #include <ucs/debug/debug.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 
 #include "devices.hpp"
 #include "log_tap.hpp"
@@ -66,6 +71,23 @@ std::string network_devices(const Options& options) {
 // UCX would print a backtrace, and change how the process ends, where the program's own handlers should speak.
 void leave_signals_alone() {
   for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+  if (!std::getenv("UCX_HANDLE_ERRORS")) ucs_global_opts_set_value("HANDLE_ERRORS", "");
+}
+
+// UCX ends the process, or waits for ever, where it may open no more.
+Status check_descriptors() {
+  constexpr std::uint64_t kNeeded = 16;
+  rlimit limit{};
+  std::error_code none;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  const std::filesystem::directory_iterator open("/proc/self/fd", none);
+  const auto count = static_cast<std::uint64_t>(std::distance(open, {}));
+  if (count + kNeeded <= limit.rlim_cur) return {};
+  return Error{BALEEN_NO_MEMORY,
+               "ucx: " + std::to_string(count) + " files are open of the " + std::to_string(limit.rlim_cur) +
+                   " that may be, and UCX may need " + std::to_string(kNeeded) +
+                   " more; raise the limit of open files, `ulimit -n`",
+               {}};
 }
 
 }  // namespace
@@ -74,6 +96,7 @@ std::string status_text(ucs_status_t status) { return ucs_status_string(status);
 
 Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options& options, const std::string& tls,
                                                  std::size_t ranks) {
+  BALEEN_TRY(check_descriptors());
   const LogTap tap(host, true);
   leave_signals_alone();
   Configuration configuration;

@@ -27,8 +27,8 @@ TlsWire::TlsWire(TlsJob job, const Rendezvous& rendezvous, double patience)
       host_of_(rendezvous.host_of()),
       patience_(patience),
       links_(static_cast<std::size_t>(rendezvous.ranks())),
-      events_(epoll_create1(EPOLL_CLOEXEC)),
-      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      events_(made_file(epoll_create1(EPOLL_CLOEXEC), "a set of connections")),
+      woken_(made_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event")),
       piece_(TlsChannel::kRecord),
       staged_(TlsChannel::kRecord) {
   for (std::size_t rank = 0; rank < links_.size(); ++rank) links_[rank].rank = static_cast<std::int32_t>(rank);

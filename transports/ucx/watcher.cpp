@@ -23,7 +23,7 @@ std::thread quiet_thread(const char* name, std::function<void()> body) {
 }
 
 Watcher::Watcher(int file, std::function<void()> ring)
-    : file_(file), ring_(std::move(ring)), woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : file_(file), ring_(std::move(ring)), woken_(made_file(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an event")) {
   thread_ = quiet_thread("baleen-ucx-poll", [this] { watch(); });
 }
 
@@ -31,7 +31,6 @@ Watcher::~Watcher() {
   leaving_ = true;
   wake();
   thread_.join();
-  ::close(woken_);
 }
 
 void Watcher::ask() {
@@ -40,15 +39,15 @@ void Watcher::ask() {
 
 void Watcher::wake() {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(woken_, &one, sizeof one);  // fails only where it is awake anyway
+  [[maybe_unused]] const auto written = write(woken_.get(), &one, sizeof one);  // fails only where it is awake anyway
 }
 
 void Watcher::watch() {
   while (!leaving_) {
-    pollfd ends[] = {{woken_, POLLIN, 0}, {asked_ ? file_ : -1, POLLIN, 0}};
+    pollfd ends[] = {{woken_.get(), POLLIN, 0}, {asked_ ? file_ : -1, POLLIN, 0}};
     if (poll(ends, 2, -1) < 0) continue;
     std::uint64_t count = 0;
-    if (ends[0].revents && read(woken_, &count, sizeof count) < 0) continue;
+    if (ends[0].revents && read(woken_.get(), &count, sizeof count) < 0) continue;
     if (!ends[1].revents) continue;
     asked_ = false;
     ring_();

@@ -4,6 +4,8 @@
 #include <functional>
 #include <thread>
 
+#include "baleen/file_handle.hpp"
+
 namespace baleen::ucx {
 
 /// No call of Linux waits for an event (a futex) and a file at once. So who sleeps on events asks the watcher, which
@@ -23,7 +25,7 @@ class Watcher {
 
   const int file_;
   const std::function<void()> ring_;
-  const int woken_;
+  const FileHandle woken_;
   std::atomic<bool> asked_{false}, leaving_{false};
   std::thread thread_;
 };

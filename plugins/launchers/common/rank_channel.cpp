@@ -235,7 +235,7 @@ Result<std::unique_ptr<RankChannel>> RankChannel::over(int socket) {
     return invalid("no launcher of this version at the other end");
   BALEEN_TRY_ASSIGN(impl->place, place_from(welcome->value));
   impl->socket = FileHandle(socket);
-  impl->stop_event = FileHandle(eventfd(0, EFD_CLOEXEC));
+  impl->stop_event = made_file(eventfd(0, EFD_CLOEXEC), "an event");
   const SignalsBlocked blocked;
   impl->thread = std::thread([impl = impl.get()] {
     prctl(PR_SET_NAME, "rank link");

@@ -71,7 +71,10 @@ Status HostLink::receive(Clock::time_point now) {
     // The system tells an error once, to whoever asks first.
     const int error = got < 0 ? errno : send_error_;
     const bool has_ended = error == 0 || error == EPIPE || error == ECONNRESET;
-    over_ = has_ended ? "its launcher has ended" : std::string("the connection broke: ") + std::strerror(error);
+    over_ = has_ended ? "its launcher has ended"
+                      : std::string("the connection broke: ") + std::strerror(error) +
+                            "; where it comes back by itself, a longer `patience` of "
+                            "the launcher and of the transport waits for it";
     if (has_ended && session_.has_part()) *over_ += " in the middle of a message";
     socket_.close();
   }

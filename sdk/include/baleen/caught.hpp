@@ -10,8 +10,8 @@
 
 namespace baleen::sdk {
 
-/// Of the exception that is being handled: call it in a `catch`. Memory and threads that run out are NO_MEMORY, all
-/// else is INTERNAL.
+/// Of the exception that is being handled: call it in a `catch`. Memory, threads and descriptors that run out are
+/// NO_MEMORY, all else is INTERNAL.
 inline Error caught_error() {
   try {
     throw;
@@ -20,6 +20,10 @@ inline Error caught_error() {
   } catch (const std::system_error& e) {
     if (e.code().category() != std::generic_category() && e.code().category() != std::system_category())
       return {BALEEN_INTERNAL, e.what(), {}};
+    if (e.code().value() == EMFILE || e.code().value() == ENFILE)
+      return {BALEEN_NO_MEMORY,
+              std::string("no more files may be open (") + e.what() + "); raise the limit `ulimit -n`",
+              {}};
     if (e.code().value() != EAGAIN && e.code().value() != ENOMEM) return {BALEEN_INTERNAL, e.what(), {}};
     return {BALEEN_NO_MEMORY,
             std::string("no memory for a thread, or no more threads (") + e.what() +

@@ -2,6 +2,8 @@
 #pragma once
 #include <unistd.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace baleen {
@@ -31,5 +33,11 @@ class FileHandle {
  private:
   int number_ = -1;
 };
+
+/// The descriptor that a call has just returned. Throws std::system_error with `what` where it failed, by errno.
+inline FileHandle made_file(int number, const char* what) {
+  if (number < 0) throw std::system_error(errno, std::generic_category(), what);
+  return FileHandle(number);
+}
 
 }  // namespace baleen

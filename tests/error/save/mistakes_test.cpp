@@ -6,7 +6,8 @@
 namespace baleen::test {
 namespace {
 
-class Mistake : public testing::Test {
+/// By the number of ranks.
+class Mistake : public testing::TestWithParam<int> {
  protected:
   /// A run of five steps with these callbacks, with --save.
   ProcessResult train(const std::string& callbacks) {
@@ -20,14 +21,16 @@ class Mistake : public testing::Test {
                       "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 5,\n"
                       "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" +
                           callbacks + "}\n");
-    return run_baleen({"run", script, "--save", folder_ / "model.safetensors"});
+    std::vector<std::string> words = {"run", script, "--save", folder_ / "model.safetensors"};
+    if (GetParam() > 1) words.insert(words.end(), {"--set", "mesh.data=" + std::to_string(GetParam())});
+    return run_baleen(words);
   }
   bool is_there(const std::string& name) const { return std::filesystem::exists(folder_ / name); }
 
   const TemporaryFolder folder_;
 };
 
-TEST_F(Mistake, InTheLastEvaluationComesAfterSaving) {
+TEST_P(Mistake, InTheLastEvaluationComesAfterSaving) {
   const ProcessResult result = train("  on_evaluate = function() error('oh') end,\n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_NE(result.err.find("job.lua:8: oh"), std::string::npos) << result.err;
@@ -35,7 +38,7 @@ TEST_F(Mistake, InTheLastEvaluationComesAfterSaving) {
   EXPECT_FALSE(is_there("model.after-step-5.safetensors"));
 }
 
-TEST_F(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
+TEST_P(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
   const ProcessResult result = train("  on_step = function(facts) if facts.step == 3 then error('oh') end end,\n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_FALSE(is_there("model.safetensors"));
@@ -46,11 +49,13 @@ TEST_F(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
   EXPECT_NE(result.err.find("job.lua:8: oh"), std::string::npos) << result.err;
 }
 
-TEST_F(Mistake, BeforeTheFirstStepSavesNothing) {
+TEST_P(Mistake, BeforeTheFirstStepSavesNothing) {
   const ProcessResult result = train("  loop = function() error('oh') end,\n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << result.err;
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Mistake, testing::Values(1, 2));
 
 }  // namespace
 }  // namespace baleen::test
