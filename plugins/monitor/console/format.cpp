@@ -36,6 +36,12 @@ int scale(double& number, double base, int most) {
 
 std::string milliseconds_text(double ms) { return print(ms < 10 ? "%.1f" : "%.0f", ms); }
 
+/// Four places behind the point; beyond what those show well, as many digits with a power of ten.
+std::string loss_text(double loss) {
+  const double size = std::abs(loss);
+  return print(size >= 1e6 || (size > 0 && size < 1e-3) ? "%.4e" : "%.4f", loss);
+}
+
 /// "181 ms (data 1.0, compute 170, optimizer 10)"
 std::string step_time_text(const Record& record, double total) {
   std::string text, separator;
@@ -123,6 +129,8 @@ std::string text_of(const baleen_fact_t& fact) {
   if (name == "seconds" || name.ends_with("_seconds")) return duration_text(fact.number);
   if (name.ends_with("_per_second") || name == "parameters" || name == "flops") return count_text(fact.number);
   if (name == "mfu") return print("%.1f %%", 100 * fact.number);
+  // Every large fp32 number is whole; it is no count.
+  if (name.ends_with("loss") && std::abs(fact.number) >= 1e6) return print("%.4g", fact.number);
   return number_text(fact.number);
 }
 
@@ -131,7 +139,7 @@ std::vector<std::string> step_parts(const Record& record, const std::string& uni
   const auto add = [&](const char* name, auto&& write) {
     if (const auto* fact = record.find(name)) parts.push_back(write(fact->number));
   };
-  add("loss", [](double x) { return "loss " + print("%.4f", x); });
+  add("loss", [](double x) { return "loss " + loss_text(x); });
   add("gradient_norm", [](double x) { return "|g| " + print("%.3g", x); });
   add("lr", [](double x) { return "lr " + print("%.3g", x); });
   add("units_per_second", [&](double x) { return count_text(x) + " " + unit + "/s"; });

@@ -87,6 +87,21 @@ TEST(Format, ShowsOnlyWhatIsThere) {
   }
 }
 
+TEST(Format, WritesALossOfAnySizeInAFewDigits) {
+  const auto shown = [](double loss) {
+    const TestRecord record(BALEEN_RECORD_STEP, 3, 10, 1, {{"loss", loss}, {"held_out_loss", loss}});
+    const Parts parts = step_parts(baleen::sdk::Record(record.get()), "rows");
+    return parts.at(0) + ", " + parts.at(1);
+  };
+  EXPECT_EQ(shown(577383990227034439680.0), "loss 5.7738e+20, held out loss 5.774e+20");
+  EXPECT_EQ(shown(-12345678.0), "loss -1.2346e+07, held out loss -1.235e+07");
+  EXPECT_EQ(shown(123456.5), "loss 123456.5000, held out loss 1.235e+05");
+  EXPECT_EQ(shown(0.00123456), "loss 0.0012, held out loss 0.001235");
+  EXPECT_EQ(shown(1.23456e-7), "loss 1.2346e-07, held out loss 1.235e-07");
+  EXPECT_EQ(shown(0), "loss 0.0000, held out loss 0");
+  EXPECT_EQ(shown(std::numeric_limits<double>::infinity()), "loss inf, held out loss inf");
+}
+
 TEST(Format, DrawsABar) {
   EXPECT_EQ(bar_text(0, 8), "[        ]");
   EXPECT_EQ(bar_text(0.5, 8), "[===>    ]");
