@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "baleen/packed.hpp"
+
 namespace baleen::table {
 namespace {
 
@@ -65,6 +67,17 @@ Result<CsvRow> parse_row(Cursor& cursor, char separator, const std::string& path
   }
 }
 
+/// What is no text would be split at whatever bytes happen to be there.
+Status refuse_binary(std::string_view text, const std::string& path) {
+  BALEEN_TRY(sdk::refuse_packed(text, path));
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return invalid("is text in UTF-16; save it in UTF-8", path);
+  const std::size_t zero = text.find('\0');
+  if (zero == text.npos) return {};
+  return invalid("is a binary file (its byte " + std::to_string(zero) + " is 0); a table is read from a CSV file",
+                 path);
+}
+
 }  // namespace
 
 Result<std::string> read_text_file(const std::string& path) {
@@ -80,6 +93,7 @@ Result<std::string> read_text_file(const std::string& path) {
   while (const std::size_t got = std::fread(block, 1, sizeof(block), file.get())) text.append(block, got);
   if (std::ferror(file.get())) return failed("cannot read");
   if (text.empty()) return invalid("the file is empty", path);
+  BALEEN_TRY(refuse_binary(text, path));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "baleen/packed.hpp"
 #include "files.hpp"
 
 namespace baleen::text {
@@ -114,7 +115,11 @@ Status Corpus::add_text(const Settings& settings, std::string_view option) {
       if (candidate.named) return invalid("the file is empty", candidate.path);
       continue;
     }
-    if (!tokens && !candidate.named && looks_binary(contents.bytes())) continue;
+    if (!tokens) {
+      const Status text = refuse_packed(contents.text(), candidate.path);
+      if (!candidate.named && (!text || looks_binary(contents.bytes()))) continue;
+      BALEEN_TRY(text);
+    }
     bytes_ += contents.bytes().size();
     files_.push_back({candidate.path, std::move(contents), option == "held_out_path"});
   }
@@ -176,10 +181,7 @@ std::string Corpus::cache_folder(const Settings& settings) const {
 Status Corpus::tokenize_trained(const Host& host, const Settings& settings) {
   for (const std::string& note : trained_->notes()) host.log(BALEEN_INFO, note);
   std::vector<TextFile> files;
-  for (const File& file : files_) {
-    const auto bytes = file.contents.bytes();
-    files.push_back({file.path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
-  }
+  for (const File& file : files_) files.push_back({file.path, file.contents.text()});
   BALEEN_TRY_ASSIGN(tokenized_, TokenizedFiles::make(files, *trained_, rules_, cache_folder(settings), host));
   for (std::size_t i = 0; i < files_.size(); ++i) {
     streams_[files_[i].held_out ? BALEEN_HELD_OUT : BALEEN_TRAIN].append(tokenized_.runs()[i]);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "baleen/result.hpp"
@@ -22,6 +23,7 @@ class FileBytes {
   ~FileBytes();
 
   std::span<const std::byte> bytes() const { return mapped_ ? std::span(mapped_, size_) : std::span(copied_); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes().data()), bytes().size()}; }
 
  private:
   const std::byte* mapped_ = nullptr;

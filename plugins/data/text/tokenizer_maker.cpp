@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "baleen/packed.hpp"
 #include "file_bytes.hpp"
 #include "files.hpp"
 #include "tokenizer/trained_tokenizer.hpp"
@@ -50,18 +51,18 @@ Result<Texts> read_texts(const sdk::TokenizerTraining& training) {
   BALEEN_TRY_ASSIGN(const auto found, find_files(entries, training.folder, {}));
   for (const FoundFile& file : found) {
     BALEEN_TRY_ASSIGN(FileBytes contents, FileBytes::open(file.path));
-    const auto bytes = contents.bytes();
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::string_view text = contents.text();
     const bool binary = text.substr(0, 8192).find('\0') != text.npos;
-    if (!file.named && (text.empty() || binary)) continue;
+    const Status packed = sdk::refuse_packed(text, file.path);
+    if (!file.named && (text.empty() || binary || !packed)) continue;
+    BALEEN_TRY(packed);
     read.contents.push_back(std::move(contents));
     read.texts.push_back({file.path, {}});
   }
   std::size_t size = 0;
   for (std::size_t i = 0; i < read.contents.size(); ++i) {
-    const auto bytes = read.contents[i].bytes();  // of its last place: a small file's bytes moved with it
-    read.texts[i].text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    size += bytes.size();
+    read.texts[i].text = read.contents[i].text();  // of its last place: a small file's bytes moved with it
+    size += read.texts[i].text.size();
   }
   if (size == 0) return invalid("there is no text to train on: the files are empty or binary", training.files.front());
   return read;

@@ -54,6 +54,18 @@ TEST_F(BadTable, NamesAnEmptyFile) {
   EXPECT_EQ(failure_with("a,b\n"), path + ": the file has a header, but no rows");
 }
 
+TEST_F(BadTable, SaysWhatIsGivenInsteadOfCsv) {
+  const auto with = [](std::string_view begin) { return std::string(begin) + "\x7f,1\n2,3,4\n"; };
+  using namespace std::string_view_literals;
+  EXPECT_EQ(failure_with(with("\x1f\x8b\x08\0"sv)), path + ": is compressed by gzip; unpack it first");
+  EXPECT_EQ(failure_with(with("PK\x03\x04"sv)), path + ": is compressed by zip; unpack it first");
+  EXPECT_EQ(failure_with(with("\xff\xfe"
+                              "1\0"sv)),
+            path + ": is text in UTF-16; save it in UTF-8");
+  EXPECT_EQ(failure_with(with("1,2\n3\0"sv)),
+            path + ": is a binary file (its byte 5 is 0); a table is read from a CSV file");
+}
+
 TEST_F(BadTable, NamesTheLineOfARaggedRow) {
   EXPECT_EQ(failure_with("a,b,c\n1,2,3\n\n4,5\n"), path + ":4: the row has 2 fields, but the first has 3");
 }

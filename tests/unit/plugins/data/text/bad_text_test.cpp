@@ -47,6 +47,20 @@ TEST_F(BadText, RefusesAFolderOfEmptyAndBinaryFiles) {
   EXPECT_EQ(failure(), "t: none of the 2 files found is usable: they are empty, binary or held out");
 }
 
+TEST_F(BadText, RefusesACompressedFileAndPassesOneInAFolderBy) {
+  const std::string packed = std::string("\x1f\x8b\x08") + std::string(300, 'x'), path = folder.write("t/a.gz", packed);
+  for (const char* tokenizer : {"auto", "bytes", "chars"}) {
+    settings.set("path", path).set("tokenizer", tokenizer);
+    EXPECT_EQ(failure(), path + ": is compressed by gzip; unpack it first") << tokenizer;
+  }
+  settings.set("path", "t");
+  EXPECT_EQ(failure(), "t: none of the 1 files found is usable: they are empty, binary or held out");
+  // Tokens may have any bytes.
+  settings.set("path", path).set("tokenizer", "u16").set("context", 8);
+  folder.write("t/a.gz", packed + "x");
+  EXPECT_EQ(failure(), "");
+}
+
 TEST_F(BadText, SaysHowLongATextMustBe) {
   settings.set("path", folder.write("short.txt", "0123456789")).set("context", 10).set("held_out", 0.0);
   EXPECT_EQ(failure(),
