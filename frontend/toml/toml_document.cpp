@@ -14,11 +14,21 @@ namespace {
 constexpr std::string_view kSet = "--set ";
 constexpr const char* kValueKey = "value";
 
+/// toml++ says "Error while parsing array: encountered end-of-file".
+std::string what_is_wrong(std::string_view description) {
+  constexpr std::string_view kParsing = "Error while parsing ", kEnd = "encountered end-of-file";
+  const std::size_t colon = description.find(": ");
+  if (!description.starts_with(kParsing) || colon == description.npos) return std::string(description);
+  const std::string_view reason = description.substr(colon + 2);
+  if (reason != kEnd) return std::string(reason);
+  return "the text ends within the " + std::string(description.substr(kParsing.size(), colon - kParsing.size()));
+}
+
 Result<toml::table> parse(std::string_view text, const std::string& name) {
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& e) {
-    return invalid("syntax error: " + std::string(e.description()), where_of(e.source()));
+    return invalid("syntax error: " + what_is_wrong(e.description()), where_of(e.source()));
   }
 }
 

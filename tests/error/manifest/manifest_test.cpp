@@ -32,6 +32,10 @@ TEST_F(BadManifest, IsMissing) {
 
 TEST_F(BadManifest, HasASyntaxError) { expect_refused(run("[compute]\nplugin = \"x\n"), ":2:"); }
 
+TEST_F(BadManifest, HasASyntaxErrorThatIsSaidOnce) {
+  expect_refused(run("[compute\nplugin = \"x\"\n"), ":1:9: syntax error: expected ']', saw '\\n'\n");
+}
+
 TEST_F(BadManifest, HasAnUnknownSection) {
   expect_refused(run("[cluster]\nhosts = [{ name = \"a\", ranks = 1 }]\n\n[tranport]\nplugin = \"x\"\n"),
                  ":4:2: unknown key `tranport`; did you mean `transport`?");

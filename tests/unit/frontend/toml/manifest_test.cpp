@@ -262,6 +262,13 @@ TEST(Manifest, NamesThePlaceOfASyntaxError) {
       << bad("[mesh]\ndata = = 2");
 }
 
+TEST(Manifest, SaysOnceThatSyntaxIsWrong) {
+  EXPECT_EQ(bad("[mesh\ndata = 2"), "c.toml:1:6: syntax error: expected ']', saw '\\n'");
+  EXPECT_EQ(bad("[mesh]\ndata = [1, 2"), "c.toml:2:13: syntax error: the text ends within the array");
+  EXPECT_EQ(bad("[compute]\nplugin = \"x"), "c.toml:2:12: syntax error: the text ends within the string");
+  EXPECT_EQ(bad("a = 1\na = 2"), "c.toml:2:5: syntax error: cannot redefine existing integer 'a'");
+}
+
 TEST(Manifest, RefusesUnknownKeys) {
   EXPECT_EQ(bad("\n[tranport]\nplugin = \"x\""), "c.toml:2:2: unknown key `tranport`; did you mean `transport`?");
   EXPECT_EQ(bad("[cluster]\nhost = []"), "c.toml:2:1: unknown key `host`; did you mean `hosts`?");
