@@ -11,6 +11,33 @@ local function measured(job, what, measure, output, fields)
   return total, weight
 end
 
+--- Whether the job's target is what the data's `classes` counts: its one field of a number per row that is int32, but
+--- for lengths of lists. Ids of tokens need not all occur.
+local function is_class(job)
+  local lengths, found = {}, nil
+  for _, field in ipairs(job.data.fields) do
+    if field.length then lengths[field.length] = true end
+  end
+  for _, field in ipairs(job.data.fields) do
+    if field.dtype == "int32" and not lengths[field.name] then
+      if found or #field.shape > 0 then return false end
+      found = field.name
+    end
+  end
+  return found == job.target
+end
+
+--- Fails where the model gives fewer numbers for a row than there are classes.
+local function check_classes(job, output)
+  local loss, data = job.loss, job.data
+  if type(loss) ~= "table" or loss.kind ~= "cross_entropy" or loss.ignore_index then return end
+  if not data or not core.is_tensor(output) or output.rank == 0 or not is_class(job) then return end
+  local given = output.shape[output.rank]
+  if given >= data.classes then return end
+  core.fail(("the model gives %d numbers for a row, and the data has %d classes; give the last layer "
+    .. "`out = data.classes`"):format(given, data.classes), type(job.model) == "table" and job.model.where or job.where)
+end
+
 --- The outputs of a named program, in the order of their names.
 local function outputs_of(job, program, inputs)
   local made, outputs = program.run(inputs), {}
@@ -34,6 +61,7 @@ return function(job, graph, fields)
   local output = job.model(fields[job.input], fields)
   if output == nil then core.fail("the model returns nothing; it must return a tensor", job.where) end
 
+  check_classes(job, output)
   layer.name(job.loss, "loss")
   local total, weight = measured(job, "the loss", job.loss, output, fields)
   local outputs = { { "loss", total }, { "weight", weight } }

@@ -53,6 +53,13 @@ TEST_F(Scripts, NoJob) {
                  script() + ": the script returns nothing; its last line must be `return baleen.job { ... }`");
 }
 
+TEST_F(Scripts, FewerOutputsThanClasses) {
+  expect_refused(job_with("nn.linear { out = 1 }"),
+                 script() +
+                     ":6: the model gives 1 numbers for a row, and the data has 2 classes; give the last layer "
+                     "`out = data.classes`");
+}
+
 TEST_F(Scripts, WrongShapesNameTheLayerAndBothShapes) {
   expect_refused(job_with("nn.sequential { nn.residual { name = 'wide', nn.linear { out = 3 } } }"),
                  script() +

@@ -208,6 +208,21 @@ TEST_F(Messages, ScriptArguments) {
             "command line: argument --depth is `many`; it must be a number\n  called from train.lua:1");
 }
 
+TEST_F(Messages, FewerOutputsThanClasses) {
+  const auto job = [](const std::string& loss, const std::string& outputs) {
+    return R"(local baleen = require "baleen"
+local nn = baleen.nn
+return baleen.job { batch = 2, steps = 1, data = baleen.data.fake { fields = "features" },
+  loss = )" +
+           loss + ", optimizer = baleen.optimizer(\"o\"),\n  model = nn.linear { out = " + outputs + " } }";
+  };
+  EXPECT_EQ(error_of(job("nn.cross_entropy {}", "2")),
+            "train.lua:5: the model gives 2 numbers for a row, and the data has 3 classes; give the last layer "
+            "`out = data.classes`");
+  for (const char* enough : {"3", "4"}) EXPECT_TRUE(loaded(job("nn.cross_entropy {}", enough))) << enough;
+  EXPECT_TRUE(loaded(job("nn.cross_entropy { ignore_index = 2 }", "2")));
+}
+
 TEST_F(Messages, GeneratingWithoutTokens) {
   options_.generate = true;
   EXPECT_EQ(
