@@ -78,7 +78,8 @@ function parallel.layout(given) end
 ---@alias baleen.facts table<string, number>
 
 ---@class baleen.group
----@field match string | string[] patterns of parameter names: `*` any text, `?` one character
+---@field match string | string[] patterns of parameter names: `*` any text, `?` one character; of several groups
+---that match a parameter the first is taken
 ---@field frozen? boolean these parameters are not trained
 ---@field [string] any the optimizer's own options, for these parameters
 
