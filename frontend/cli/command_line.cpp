@@ -10,6 +10,7 @@
 #include "core/plugin/kinds.hpp"
 #include "core/plugin/option_value.hpp"
 #include "frontend/cli/checkpoint_words.hpp"
+#include "frontend/cli/help_format.hpp"
 #include "frontend/cli/load_words.hpp"
 #include "frontend/cli/option_checks.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
@@ -58,6 +59,11 @@ struct EarlyWords {
 
 constexpr const char* kValidate = "validate";
 
+const char* type_name(const Option& option) {
+  if (option.type != BALEEN_OPTION_STRING) return "N";
+  return option.name == "path" ? "FILE" : "TEXT";
+}
+
 /// A plugin's flag while CLI11 fills it.
 struct Slot {
   const Descriptor* plugin;
@@ -70,10 +76,11 @@ struct Slot {
 class Parser {
  public:
   explicit Parser(const std::vector<Descriptor>& plugins) : plugins_(plugins) {
+    app_.formatter(std::make_shared<HelpFormat>());  // before subcommands, which take it over
     app_.require_subcommand(1);
     app_.allow_extras();  // so that `unknown` can name the nearest known word
     app_.footer(kFooter);
-    app_.set_version_flag("--version", std::string("baleen " BALEEN_VERSION));
+    app_.set_version_flag("-V,--version", std::string("baleen " BALEEN_VERSION));
     add_run();
     add_verify();
     add_infer();
@@ -95,6 +102,9 @@ class Parser {
     add_tokenizer_words(*tokenizer_, tokenizer_options_);
     doctor_ = subcommand("doctor",
                          "Look at this machine and this installation: what is there, what is missing, how to get it");
+    help_ = app_.add_subcommand("help", "Tell of a command and its options, as COMMAND --help does");
+    help_->allow_extras();
+    help_->add_option("COMMAND", help_about_, "Which one; none: all of them in a line each")->type_name("");
   }
 
   Result<Command> parse(const std::vector<std::string>& all) {
@@ -170,8 +180,17 @@ class Parser {
         ->needs(print);
   }
 
+  /// The log is not all that a run shows: there are monitors for people, which are on unless it is said.
+  void say_how_to_silence(CLI::Option& level) const {
+    for (const Descriptor& plugin : plugins_)
+      if (plugin.kind == "monitor" && plugin.score >= 0)
+        level.description(level.get_description() + "; the run's own lines are left out by --set monitors." +
+                          plugin.name + "=false");
+  }
+
   void add_run() {
     run_ = subcommand("run", "Train: run a script's job");
+    say_how_to_silence(*run_->get_option("--log-level"));
     add_script(*run_, run_options_);
     add_host(*run_, run_options_.host);
     run_->add_option("--steps", steps_, "Number of steps, 0 to leave all as it starts; stands above the script's")
@@ -355,7 +374,7 @@ class Parser {
         slot.flag = is_switch ? sub.add_flag(word, option.help) : sub.add_option(word, slot.words, option.help);
         slot.flag->group(plugin.kind + " `" + plugin.name + "`");
         if (is_switch) continue;
-        slot.flag->type_name(option.type == BALEEN_OPTION_STRING ? "TEXT" : "N")->allow_extra_args(false);
+        slot.flag->type_name(type_name(option))->allow_extra_args(false);
       }
   }
 
@@ -384,7 +403,19 @@ class Parser {
   }
   std::string name() const { return chosen() ? "baleen " + chosen()->get_name() : "baleen"; }
   std::string see_help() const { return " (see `" + name() + " --help`)"; }
-  std::string help() { return chosen() ? chosen()->help("baleen") : app_.help("baleen"); }
+  std::string help() const { return chosen() ? chosen()->help("baleen") : app_.help(); }
+
+  /// What `baleen help COMMAND` writes.
+  Result<Command> help_about() const {
+    if (help_about_.empty())
+      return Command(TextOnly{app_.get_formatter()->make_help(&app_, app_.get_name(), CLI::AppFormatMode::Normal)});
+    std::vector<std::string> known;
+    for (const CLI::App* sub : app_.get_subcommands([](const CLI::App*) { return true; })) {
+      if (sub->get_name() == help_about_) return Command(TextOnly{sub->help("baleen")});
+      known.push_back(sub->get_name());
+    }
+    return invalid(unknown_word("command", help_about_, known) + " (see `baleen --help`)");
+  }
 
   Status refuse_unknown() const {
     const CLI::App* sub = chosen();
@@ -403,15 +434,22 @@ class Parser {
     if (left.empty()) return {};
     const std::string& first = left.front();
     const std::string word = first.substr(0, first.find('='));
+    const bool takes_words = sub->get_option_no_throw("SCRIPT") != nullptr;
     if (!first.starts_with('-'))
-      return invalid("unexpected `" + first + "`; a script's own words stand after `--`" + see_help());
-    const auto near = nearest(word, known);
-    return invalid("unknown option `" + word + "`" + (near ? "; did you mean `" + *near + "`?" : "") + see_help());
+      return invalid("unexpected `" + first + "`" + (takes_words ? "; a script's own words stand after `--`" : "") +
+                     see_help());
+    std::string hint;
+    if (const auto near = nearest(word, known))
+      hint = "; did you mean `" + *near + "`?";
+    else if (takes_words)
+      hint = "; if it is the script's, put it after `--`, as in `-- " + word + "`";
+    return invalid("unknown option `" + word + "`" + hint + see_help());
   }
 
   Result<Command> command() {
     if (has_end_ && (chosen() == list_ || chosen() == bench_ || chosen() == doctor_ || chosen() == secret_ ||
-                     chosen() == validate_ || chosen() == new_ || chosen() == checkpoint_ || chosen() == tokenizer_))
+                     chosen() == validate_ || chosen() == new_ || chosen() == checkpoint_ || chosen() == tokenizer_ ||
+                     chosen() == help_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
     if (chosen() == run_) {
       if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
@@ -458,6 +496,7 @@ class Parser {
         return invalid(status.error().message + see_help());
       return Command(tokenizer_options_);
     }
+    if (chosen() == help_) return help_about();
     return Command(DoctorOptions{});
   }
 
@@ -482,11 +521,12 @@ class Parser {
   const std::vector<Descriptor>& plugins_;
   CLI::App app_{
       "Baleen: trains large neural networks in parallel. Models are Lua scripts, clusters TOML, and all else is a "
-      "plugin."};
+      "plugin.",
+      "baleen"};
   CLI::App *run_ = nullptr, *verify_ = nullptr, *infer_ = nullptr, *evaluate_ = nullptr, *predict_ = nullptr,
            *generate_ = nullptr, *graph_ = nullptr, *plan_ = nullptr, *bench_ = nullptr, *list_ = nullptr,
            *checkpoint_ = nullptr, *secret_ = nullptr, *tokenizer_ = nullptr, *validate_ = nullptr, *new_ = nullptr,
-           *doctor_ = nullptr;
+           *doctor_ = nullptr, *help_ = nullptr;
   EarlyWords early_;  // read by parse_early; declared again so that help shows them and their values are checked
   RunOptions run_options_;
   VerifyOptions verify_options_;
@@ -505,7 +545,7 @@ class Parser {
   TokenizerOptions tokenizer_options_;
   std::uint64_t seed_ = 0;
   std::int64_t steps_ = 0, host_index_ = 0, batches_ = 0;
-  std::string dtype_, bench_what_;
+  std::string dtype_, bench_what_, help_about_;
   std::vector<std::string> script_args_, plan_manifests_, renames_;
   bool has_end_ = false;
   std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements

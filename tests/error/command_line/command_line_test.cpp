@@ -32,7 +32,18 @@ TEST(CommandLine, SuggestsTheNearestOption) {
 TEST(CommandLine, OffersFlagsOfMonitorsToRunsAlone) {
   for (const std::string command : {"verify", "infer", "evaluate", "predict", "generate", "graph", "plan"})
     expect_refused({command, "x.lua", "--log-json", "y"},
-                   "unknown option `--log-json` (see `baleen " + command + " --help`)");
+                   "unknown option `--log-json`; if it is the script's, put it after `--`, as in `-- --log-json` (see "
+                   "`baleen " +
+                       command + " --help`)");
+}
+
+/// Where no script is run, no word can be a script's.
+TEST(CommandLine, SaysWhereAScriptsOwnOptionsStand) {
+  for (const std::string word : {"--data", "--data=y"})
+    expect_refused({"run", "x.lua", word},
+                   "unknown option `--data`; if it is the script's, put it after `--`, as in `-- --data` (see `baleen "
+                   "run --help`)");
+  expect_refused({"plugins", "--data", "y"}, "unknown option `--data` (see `baleen plugins --help`)");
 }
 
 TEST(CommandLine, RefusesLeftovers) {
@@ -103,10 +114,37 @@ TEST(CommandLine, HelpsWhateverElseIsWrong) {
   EXPECT_NE(result.out.find("Usage: baleen run [OPTIONS] SCRIPT"), std::string::npos) << result.out;
 }
 
+TEST(CommandLine, HelpsWhereHelpIsTheFirstWord) {
+  const auto out_of = [](const std::vector<std::string>& words) {
+    const ProcessResult result = run_baleen(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(out_of({"help"}), out_of({"--help"}));
+  for (const std::string command : {"run", "checkpoint", "doctor", "help"})
+    EXPECT_EQ(out_of({"help", command}), out_of({command, "--help"}));
+  expect_refused({"help", "rnu"}, "unknown command `rnu`; did you mean `run`? (see `baleen --help`)");
+  expect_refused({"help", "run", "plan"}, "unexpected `plan` (see `baleen help --help`)");
+}
+
+TEST(CommandLine, ShowsOptionsAsTheyAreGiven) {
+  const std::string all = run_baleen({"--help"}).out, run = run_baleen({"run", "--help"}).out;
+  EXPECT_NE(all.find("\nUsage: baleen [OPTIONS] SUBCOMMAND\n"), std::string::npos) << all;
+  for (const std::string line : {"--log-json FILE ", "--set KEY=VALUE ", "--load-only PATTERN "})
+    EXPECT_NE(run.find("\n  " + line), std::string::npos) << line << run;
+  EXPECT_EQ(run.find(" ... "), std::string::npos) << run;
+  EXPECT_EQ(run.find("\n\n\n"), std::string::npos) << run;
+  EXPECT_NE(run.find("--set monitors.console=false"), std::string::npos) << run;
+  const std::string plugins = run_baleen({"plugins", "--help"}).out;  // whose names may be several
+  EXPECT_NE(plugins.find("NAME..."), std::string::npos) << plugins;
+}
+
 TEST(CommandLine, TellsItsVersion) {
-  const ProcessResult result = run_baleen({"--version"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_TRUE(result.out.starts_with("baleen ")) << result.out;
+  for (const std::string word : {"--version", "-V"}) {
+    const ProcessResult result = run_baleen({word});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_TRUE(result.out.starts_with("baleen ")) << result.out;
+  }
 }
 
 TEST(CommandLine, SuggestsTheNearestPlugin) {

@@ -165,11 +165,24 @@ TEST(PluginFlags, CannotTakeAWordOfOurs) {
   EXPECT_EQ(run.flags[0].plugin, "second");
 }
 
+/// What is on by itself shows the run; a score below 0 means that it is asked for.
+TEST(CommandLine, TellsHowToSilenceWhatShowsTheRun) {
+  Descriptor shown = monitor("screen", {}), asked = monitor("file", {});
+  asked.score = -1;
+  const std::vector<Descriptor> plugins{shown, asked};
+  const std::string help = parse<TextOnly>({"run", "--help"}, plugins).text;
+  EXPECT_NE(help.find("warning or error; the run's own lines are left out by --set monitors.screen=false\n"),
+            std::string::npos)
+      << help;
+  EXPECT_EQ(help.find("monitors.file"), std::string::npos) << help;
+  EXPECT_EQ(parse<TextOnly>({"plan", "--help"}, plugins).text.find("monitors.screen"), std::string::npos);
+}
+
 TEST(PluginFlags, StandInTheHelp) {
   Option path = option("path", BALEEN_OPTION_STRING, "log-lines");
   path.help = "write lines to this file";
   const std::string help = parse<TextOnly>({"run", "--help"}, {monitor("lines", {path})}).text;
-  EXPECT_NE(help.find("monitor `lines`:\n  --log-lines TEXT"), std::string::npos) << help;
+  EXPECT_NE(help.find("monitor `lines`:\n  --log-lines FILE"), std::string::npos) << help;
   EXPECT_NE(help.find("write lines to this file"), std::string::npos) << help;
 }
 
