@@ -93,8 +93,10 @@ std::string number_text(double number) {
 }
 
 std::string label_of(const baleen_fact_t& fact) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"planned_bytes", "memory, planned"}, {"peak_flops_per_second", "peak FLOP/s"}, {"flops_per_second", "FLOP/s"}};
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"planned_bytes", "memory, planned"},
+                                                                      {"seconds", "time"},
+                                                                      {"peak_flops_per_second", "peak FLOP/s"},
+                                                                      {"flops_per_second", "FLOP/s"}};
   constexpr std::pair<std::string_view, std::string_view> kMemory[] = {
       {"inputs", "input data"}, {"device", "the device"},          {"padding", "alignment"},
       {"control", "flags"},     {"optimizer", "optimizer states"}, {"scratch", "scratch"}};

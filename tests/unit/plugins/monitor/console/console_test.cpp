@@ -66,7 +66,7 @@ TEST_F(ConsoleTest, PrintsPlainLinesWhereTheOutputIsAFile) {
   EXPECT_EQ(lines[22], "step 100/100  held out loss 2.5");
   EXPECT_EQ(lines[23], "saved");
   EXPECT_EQ(lines[24], "finished 100/100 steps");
-  EXPECT_EQ(lines[25], "  seconds                      1:01");
+  EXPECT_EQ(lines[25], "  time                         1:01");
   EXPECT_EQ(lines[26], "  tokens per second            1.23 k");
 }
 

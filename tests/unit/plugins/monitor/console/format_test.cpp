@@ -54,7 +54,7 @@ TEST(Format, ChoosesByTheEndingOfAName) {
   const baleen::sdk::Record view(record.get());
   Parts shown;
   for (const auto& fact : view.facts()) shown.push_back(label_of(fact) + "=" + text_of(fact));
-  EXPECT_EQ(shown, (Parts{"memory, planned=2.0 KiB", "parameters=1.5 M", "load=12 ms", "seconds=1:05", "threads=2",
+  EXPECT_EQ(shown, (Parts{"memory, planned=2.0 KiB", "parameters=1.5 M", "load=12 ms", "time=1:05", "threads=2",
                           "script=train.lua", "mfu=12.5 %", "memory for activations=12.3 MiB",
                           "memory for optimizer states=2.0 KiB", "sent by all reduce over data=1.0 KiB",
                           "peak FLOP/s=440 G", "ratio=0.3333"}));
