@@ -107,7 +107,9 @@ Status GradientVerbs::stop(ValueId condition, std::string text) {
 
 Result<ValueId> GradientVerbs::add_state(const std::string& name, const ValueType& type, double initial) {
   const std::string own = job_.states_prefix + member_ + "." + name;
-  gradients_.states.push_back({{own, type, Role::state, type.shape.empty() ? "control" : "optimizer"}, initial});
+  PersistentSpec spec{own, type, Role::state, type.shape.empty() ? "control" : "optimizer"};
+  spec.is_of_strategy = true;
+  gradients_.states.push_back({std::move(spec), initial});
   return graph_.state(own, type);
 }
 

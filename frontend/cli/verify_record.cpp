@@ -44,7 +44,7 @@ Result<std::vector<double>> read_numbers(Session& session, const PersistentSpec&
 /// The list that a persistent tensor belongs to; kLists for what strategies keep for themselves.
 Record::List list_of(const PersistentSpec& spec) {
   if (spec.role == Role::parameter) return Record::parameters;
-  if (spec.role != Role::state) return Record::kLists;
+  if (spec.role != Role::state || spec.is_of_strategy) return Record::kLists;
   if (spec.name.starts_with(kGradientPrefix)) return Record::gradients;
   return spec.category == "optimizer" || spec.name == kUpdatesState ? Record::states : Record::kLists;
 }

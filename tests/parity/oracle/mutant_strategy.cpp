@@ -13,7 +13,8 @@ BALEEN_DESCRIPTOR("strategy", "mutant", "1.0.0", "Apache-2.0", "Wrong on several
                   BALEEN_OPTION("of", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "", "the parameter, or state, by name"),
                   BALEEN_OPTION("step", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "the damaged step; 0: all"),
                   BALEEN_OPTION("skip", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
-                                "a step that is left out, on one rank too; 0: none"));
+                                "a step that is left out, on one rank too; 0: none"),
+                  BALEEN_OPTION("keeps", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "", "a tensor for itself"));
 
 namespace baleen::test {
 
@@ -30,7 +31,8 @@ class Mutant : public Strategy {
       : damage_(settings.text("damage")),
         of_(settings.text("of")),
         step_(static_cast<double>(settings.integer("step"))),
-        skip_(static_cast<double>(settings.integer("skip"))) {
+        skip_(static_cast<double>(settings.integer("skip"))),
+        keeps_(settings.boolean("keeps")) {
     for (std::uint32_t axis = 0; axis < mesh.count(); ++axis) ranks_ *= static_cast<double>(mesh.size(axis));
     axes_ = mesh.count();
   }
@@ -41,6 +43,10 @@ class Mutant : public Strategy {
   Status gradients(GraphView graph, Gradients gradients) override {
     const Value attempts{graph.table(), graph.add_state("attempts", gradients.dtype(), 0)};
     graph.assign(attempts.id(), (attempts + 1.0).id());
+    if (keeps_) {
+      const Value kept{graph.table(), graph.add_state("kept", gradients.dtype(), 0, std::vector<std::int64_t>{2})};
+      graph.assign(kept.id(), (kept + 1.0).id());
+    }
     if (skip_ > 0) gradients.apply(not_equal(attempts, skip_ - 1).id());
     if ((damage_ != "twice" || ranks_ == 1) && damage_ != "doubled") return {};
     const std::vector<baleen_gradient_t> all = gradients.all();
@@ -162,6 +168,7 @@ class Mutant : public Strategy {
 
   const std::string damage_, of_;
   const double step_, skip_;
+  const bool keeps_;
   double ranks_ = 1;
   std::uint32_t axes_ = 0;
 };
