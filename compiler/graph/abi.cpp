@@ -100,6 +100,7 @@ AbiGraph::AbiGraph(Graph& graph, AddState add_state) : graph_(graph), add_state_
     if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
     if (from >= graph.value_count() || to >= graph.value_count())
       return self(p).keep(invalid("redirect: no such value"));
+    self(p).has_changed_ = true;
     Status status = graph.redirect(from, to, except);
     // A value that replaces a gradient is a gradient.
     if (graph.value(from).role == Role::gradient && graph.value(to).role == Role::activation)
@@ -226,6 +227,7 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* given, ValueId* outputs
   auto attributes = from_abi(spec.attributes, spec.attribute_count);
   if (!attributes) return keep(attributes.error());
   std::vector<ValueId> inputs(spec.inputs, spec.inputs + spec.input_count);
+  has_changed_ = true;
   auto made = graph_.append(std::string(view(spec.kind)), std::move(inputs), std::move(*attributes),
                             std::string(view(spec.name)));
   if (!made) return keep(made.error());
@@ -241,6 +243,7 @@ baleen_status_t AbiGraph::amend(OpId id, const baleen_op_view_t* given) {
   if (id >= graph_.op_count() || !graph_.op(id).live) return keep(invalid("amend: no such op"));
   auto attributes = from_abi(spec.attributes, spec.attribute_count);
   if (!attributes) return keep(attributes.error());
+  has_changed_ = true;
   Status status = graph_.amend(id, {spec.inputs, spec.inputs + spec.input_count}, std::move(*attributes));
   return status ? BALEEN_OK : keep(status.error());
 }
@@ -256,6 +259,7 @@ baleen_status_t AbiGraph::set_layout(ValueId value, const baleen_placement_t* pl
   layout = canonical(std::move(layout));
   if (Status status = check(layout, graph_.value(value).shape, graph_.mesh()); !status)
     return keep(invalid("set_layout: " + status.error().message));
+  has_changed_ = true;
   graph_.value(value).layout = std::move(layout);
   return BALEEN_OK;
 }

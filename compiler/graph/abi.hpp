@@ -48,6 +48,8 @@ class AbiGraph {
   const baleen_graph_t* table() const { return &table_; }
   /// From here on what would change the graph is refused.
   void allow_reading_only() { reads_only_ = true; }
+  /// Whether a verb has changed ops, results or layouts.
+  bool has_changed() const { return has_changed_; }
   /// The first failure of a verb, if any.
   const Status& status() const { return status_; }
 
@@ -70,7 +72,7 @@ class AbiGraph {
   AddState add_state_;
   baleen_graph_t table_{};
   Status status_;
-  bool reads_only_ = false;
+  bool reads_only_ = false, has_changed_ = false;
   AbiOp scratch_;
   std::set<std::string> tag_texts_;  ///< that were asked for
   std::vector<baleen_placement_t> layout_scratch_;

@@ -140,7 +140,6 @@ class Placer {
     BALEEN_TRY(strategies_.recompute(graph, micro_batches));
     BALEEN_TRY(phases.after("recompute", graph));
     BALEEN_TRY(strategies_.lower(graph));
-    BALEEN_TRY(verify_layouts(graph));
     BALEEN_TRY(phases.after("lower", graph));
     pipelines_.clear();
     BALEEN_TRY(strategies_.schedule(graph, micro_batches, pipelines_));

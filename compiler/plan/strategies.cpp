@@ -37,6 +37,13 @@ struct Member {
 using Order = std::vector<OpId>;
 using GraphPhase = baleen_status_t (*baleen_strategy_t::*)(void*, const baleen_graph_t*);
 
+/// How a strategy is called.
+struct Call {
+  const char* phase;
+  bool checks_layouts = false;  ///< layouts are settled, and are to hold after each strategy that changed the graph
+  AbiGraph::AddState add_state = {};
+};
+
 Error no_state(const std::string& name) {
   return unsupported("state `" + name + "`: a strategy adds states in `gradients` only");
 }
@@ -56,23 +63,28 @@ struct Strategies::Impl {
   bool claimed(std::uint32_t axis) const;
   Status check_claims() const;
 
-  /// Calls one strategy on the graph, with which a failed plan is thrown away. `call` gets the order that its ops had.
-  template <class Call>
-  Status on(Member& member, Graph& graph, const char* phase, Call&& call, AbiGraph::AddState add_state = {}) {
+  /// Calls one strategy on the graph, with which a failed plan is thrown away. `phase` gets the order that its ops had.
+  template <class Phase>
+  Status on(Member& member, Graph& graph, Call call, Phase&& phase) {
     const Order order = graph.ops();
-    now_doing(phase);
+    const std::size_t ops = graph.op_count();
+    now_doing(call.phase);
     graph.context().where = member.where;
-    if (!add_state)
-      add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> { return no_state(name); };
-    AbiGraph abi_graph(graph, std::move(add_state));
-    Status result = call(abi_graph.table(), order);
+    if (!call.add_state)
+      call.add_state = [](const std::string& name, const ValueType&, double) -> Result<ValueId> {
+        return no_state(name);
+      };
+    AbiGraph abi_graph(graph, std::move(call.add_state));
+    Status result = phase(abi_graph.table(), order);
     now_doing("planning");
     if (!abi_graph.status()) result = abi_graph.status().error();
+    if (result && call.checks_layouts && (abi_graph.has_changed() || graph.op_count() != ops))
+      result = verify_layouts(graph);
     if (!result) {
       const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
       const std::string& message = result.error().message;
       return Error{result.error().code,
-                   name + ", " + phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
+                   name + ", " + call.phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
                    result.error().where.empty() ? member.where : result.error().where};
     }
     return {};
@@ -110,11 +122,11 @@ struct Strategies::Impl {
     }
   }
 
-  Status edit(Graph& graph, const char* phase, GraphPhase function) {
+  Status edit(Graph& graph, const Call& call, GraphPhase function) {
     for (Member& member : members) {
       if (!(member.table->*function)) continue;
       const auto first = static_cast<OpId>(graph.op_count());
-      BALEEN_TRY(on(member, graph, phase, [&](const baleen_graph_t* view, const Order& order) -> Status {
+      BALEEN_TRY(on(member, graph, call, [&](const baleen_graph_t* view, const Order& order) -> Status {
         BALEEN_TRY(member.plugin.check((member.table->*function)(member.self, view)));
         if (function != &baleen_strategy_t::lower) BALEEN_TRY(refuse_updates(graph, first));
         return graph.order_by_need(order);
@@ -212,12 +224,12 @@ Result<std::int64_t> Strategies::begin(std::int64_t step) {
   return static_cast<std::int64_t>(first);
 }
 
-Status Strategies::tag(Graph& graph) { return impl_->edit(graph, "tag", &baleen_strategy_t::tag); }
+Status Strategies::tag(Graph& graph) { return impl_->edit(graph, {"tag"}, &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) {
-  BALEEN_TRY(impl_->edit(graph, "rewrite", &baleen_strategy_t::rewrite));
+  BALEEN_TRY(impl_->edit(graph, {"rewrite"}, &baleen_strategy_t::rewrite));
   return settle_compute_copies(graph);
 }
-Status Strategies::lower(Graph& graph) { return impl_->edit(graph, "lower", &baleen_strategy_t::lower); }
+Status Strategies::lower(Graph& graph) { return impl_->edit(graph, {"lower", true}, &baleen_strategy_t::lower); }
 
 Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradients) {
   for (Member& member : impl_->members) {
@@ -226,18 +238,16 @@ Status Strategies::gradients(Graph& graph, const Job& job, LossGradients& gradie
     const auto add_state = [&](const std::string& name, const ValueType& type, double initial) {
       return verbs->add_state(name, type, initial);
     };
-    BALEEN_TRY(impl_->on(
-        member, graph, "gradients",
-        [&](const baleen_graph_t* view, const Order& order) -> Status {
-          graph.context() = {Phase::update, kNone, member.name, member.where};
-          verbs.emplace(graph, job, member.name, gradients);
-          const auto first = static_cast<OpId>(graph.op_count());
-          BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
-          BALEEN_TRY(impl_->refuse_updates(graph, first));
-          BALEEN_TRY(graph.order_by_need(order));
-          return hasten_gradient_ops(graph, first, gradients);
-        },
-        add_state));
+    BALEEN_TRY(impl_->on(member, graph, {"gradients", false, add_state},
+                         [&](const baleen_graph_t* view, const Order& order) -> Status {
+                           graph.context() = {Phase::update, kNone, member.name, member.where};
+                           verbs.emplace(graph, job, member.name, gradients);
+                           const auto first = static_cast<OpId>(graph.op_count());
+                           BALEEN_TRY(impl_->ask(member, member.table->gradients, view, *verbs));
+                           BALEEN_TRY(impl_->refuse_updates(graph, first));
+                           BALEEN_TRY(graph.order_by_need(order));
+                           return hasten_gradient_ops(graph, first, gradients);
+                         }));
   }
   return {};
 }
@@ -248,7 +258,7 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
   for (std::size_t i = 0; i < impl_->members.size(); ++i) {
     Member& member = impl_->members[i];
     if (!member.table->place) continue;
-    BALEEN_TRY(impl_->on(member, graph, "place", [&](const baleen_graph_t* view, const Order& order) -> Status {
+    BALEEN_TRY(impl_->on(member, graph, {"place"}, [&](const baleen_graph_t* view, const Order& order) -> Status {
       PlacingVerbs verbs(graph, request, requests, impl_->abi_mesh, {i, member.name}, micro_batches);
       const baleen_status_t status = member.table->place(member.self, view, verbs.table());
       if (!verbs.status()) return verbs.status();
@@ -260,21 +270,23 @@ Status Strategies::place(Graph& graph, PlacementRequest& request, std::int64_t m
 }
 
 Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
+  const bool has_layouts = !impl_->mesh.axes.empty();
   // As Placer goes on (plan.cpp); what strategies have to say is said when they are called for good.
   const auto rest = [&](Graph& trial, std::vector<PipelineSchedule>& pipelines) -> Status {
     const std::vector<std::string> notes = impl_->notes;
-    Status done = impl_->mesh.axes.empty() ? Status() : lower(trial);
+    Status done = has_layouts ? impl_->edit(trial, {"lower"}, &baleen_strategy_t::lower) : Status();
     if (done) done = schedule(trial, micro_batches, pipelines);
     impl_->notes = notes;
     return done;
   };
   for (Member& member : impl_->members) {
     if (!member.table->recompute) continue;
-    BALEEN_TRY(impl_->on(member, graph, "recompute", [&](const baleen_graph_t* view, const Order& order) -> Status {
-      RecomputeVerbs verbs(graph, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
-      BALEEN_TRY(impl_->ask(member, member.table->recompute, view, verbs));
-      return graph.order_by_need(order);
-    }));
+    BALEEN_TRY(impl_->on(member, graph, {"recompute", has_layouts},
+                         [&](const baleen_graph_t* view, const Order& order) -> Status {
+                           RecomputeVerbs verbs(graph, impl_->abi_mesh, micro_batches, impl_->working_budget, rest);
+                           BALEEN_TRY(impl_->ask(member, member.table->recompute, view, verbs));
+                           return graph.order_by_need(order);
+                         }));
   }
   return {};
 }
@@ -282,7 +294,7 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
 Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines) {
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, "schedule", [&](const baleen_graph_t* view, const Order& order) -> Status {
+    BALEEN_TRY(impl_->on(member, graph, {"schedule"}, [&](const baleen_graph_t* view, const Order& order) -> Status {
       ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
       BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
       BALEEN_TRY(graph.order_by_need(order));

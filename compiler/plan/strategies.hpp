@@ -38,12 +38,13 @@ class Strategies {
   Status tag(Graph& graph);
   /// Settles the compute copies of parameters that they made.
   Status rewrite(Graph& graph);
+  /// Layouts hold after each strategy.
   Status lower(Graph& graph);
   /// What they make of a job's gradients before the update reads them.
   Status gradients(Graph& graph, const Job& job, LossGradients& gradients);
   /// What they ask for. `trained` is filled by the caller and stays.
   Status place(Graph& graph, PlacementRequest& request, std::int64_t micro_batches);
-  /// Copies forward ops into the backward pass.
+  /// Copies forward ops into the backward pass. Layouts hold after each strategy.
   Status recompute(Graph& graph, std::int64_t micro_batches);
   /// Joins collectives that run as one, and says where they begin, in the schedules of ops; adds orders of
   /// micro-batches to `pipelines`.

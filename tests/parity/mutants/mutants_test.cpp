@@ -150,6 +150,8 @@ TEST_P(Mutants, AreRefusedWhereLayoutsShowThem) {
   const std::string why = mutant.refusal == "any" ? "`" : "along `" + mutant.refusal + "` it ";
   EXPECT_TRUE(std::regex_search(result.err, std::regex("error: .*(op [0-9]+ \\(|output `)"))) << result.err;
   EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+  const bool is_of_op = std::regex_search(result.err, std::regex("op [0-9]+ \\("));
+  EXPECT_EQ(is_of_op, result.err.find("strategy `faulty`, lower: op ") != std::string::npos) << result.err;
 }
 
 /// Each line is true where its case passes, so these are the numbers of mutants that are found.
