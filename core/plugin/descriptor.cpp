@@ -251,6 +251,20 @@ Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesy
   return Reader(note, file).read();
 }
 
+ClaimedName claimed_name(const std::filesystem::path& file) {
+  const auto note = read_elf_section(file, BALEEN_NOTE_SECTION);
+  baleen_note_t head{};
+  constexpr std::size_t kBytes = offsetof(baleen_note_t, descriptor) + offsetof(baleen_descriptor_t, version);
+  if (!note || !*note || (*note)->size() < kBytes) return {};
+  std::memcpy(&head, (*note)->data(), kBytes);
+  if (head.descriptor.magic != BALEEN_DESCRIPTOR_MAGIC) return {};
+  const auto word = [](const auto& field) {
+    const std::string text(field, strnlen(field, sizeof field));
+    return is_word(text, '_') ? text : "";
+  };
+  return {word(head.descriptor.kind), word(head.descriptor.name)};
+}
+
 Result<Descriptor> read_descriptor(const std::filesystem::path& file) {
   BALEEN_TRY_ASSIGN(const auto note, read_elf_section(file, BALEEN_NOTE_SECTION));
   if (!note)

@@ -67,7 +67,14 @@ inline std::string title_of(const Descriptor& descriptor) { return descriptor.ki
 /// another architecture, no note, another ABI, a malformed schema. `where` of the error is the file.
 Result<Descriptor> read_descriptor(const std::filesystem::path& file);
 
-/// The same for the bytes of a note section. `file` is for messages.
+struct ClaimedName {
+  std::string kind, name;
+};
+
+/// What a library that was refused says that it is, for messages; empty where that cannot be read.
+ClaimedName claimed_name(const std::filesystem::path& file);
+
+/// The same as `read_descriptor` for the bytes of a note section. `file` is for messages.
 Result<Descriptor> parse_note(std::span<const std::byte> note, const std::filesystem::path& file);
 
 }  // namespace baleen

@@ -77,7 +77,8 @@ Status Registry::add_folder(const fs::path& folder) {
       add(*std::move(descriptor));
     } else {
       log_.debug("not used: " + descriptor.error().text());
-      rejected_.push_back({file, std::move(descriptor).error()});
+      const ClaimedName claimed = claimed_name(file);
+      rejected_.push_back({file, std::move(descriptor).error(), claimed.kind, claimed.name});
     }
   }
   return {};
@@ -121,8 +122,19 @@ Result<Descriptor> Registry::find(std::string_view kind, std::string_view name, 
                      place);
   const std::string file = "baleen_" + std::string(kind) + "_" + std::string(name) + ".so";
   for (const Rejected& one : rejected_)
-    if (one.file.filename() == file) return Error{one.error.code, one.error.text(), place};
-  return Error{BALEEN_NOT_FOUND, unknown_word(std::string(kind) + " plugin", name, names(kind)), place};
+    if ((one.name == name && (one.kind == kind || !find_kind(one.kind))) || one.file.filename() == file)
+      return Error{one.error.code, one.error.text(), place};
+  return Error{BALEEN_NOT_FOUND, unknown_word(std::string(kind) + " plugin", name, names(kind)) + refused_files(),
+               place};
+}
+
+std::string Registry::refused_files() const {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  std::size_t count = 0;
+  for (const Rejected& one : rejected_)
+    if (++count <= kMost) text += (count == 1 ? "; refused: " : "; ") + one.error.text();
+  return text + (count > kMost ? "; and " + std::to_string(count - kMost) + " more (`baleen plugins` lists them)" : "");
 }
 
 Result<Descriptor> Registry::best(std::string_view kind) const {

@@ -29,6 +29,7 @@ class Registry {
   struct Rejected {
     std::filesystem::path file;
     Error error;
+    std::string kind, name;  ///< what it says that it is; empty where that cannot be read
   };
 
   /// Reads the descriptors of all `*.so` in `places`, in search order; a place is a folder or a library. A place that
@@ -56,6 +57,8 @@ class Registry {
  private:
   explicit Registry(Log log) : log_(std::move(log)) {}
   Status add_place(const std::filesystem::path& place);
+  /// Behind the refusal of a name: the files that it may have been meant to be in.
+  std::string refused_files() const;
   Status add_folder(const std::filesystem::path& folder);
   void add(Descriptor descriptor);
 

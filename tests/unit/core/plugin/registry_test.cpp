@@ -125,6 +125,29 @@ TEST_F(FindPlugins, BlamesTheDamagedFileOfTheNamedMember) {
   EXPECT_NE(found.error().message.find("baleen_data_delta.so: not ELF"), std::string::npos) << found.error().message;
 }
 
+/// Whatever they are called.
+TEST_F(FindPlugins, NamesTheRefusedFilesThatMayHaveBeenMeant) {
+  std::string other = member("data", "delta", 0);
+  const std::uint16_t minor = 1000;
+  std::memcpy(other.data() + other.find("BALEEN01") + offsetof(baleen_descriptor_t, abi_minor), &minor, sizeof minor);
+  const std::string file = folder_.write("mine.so", other);
+  const auto text = [&](const std::string& kind, const std::string& name) {
+    return three().find(kind, name, "a.lua:1:1").error().text();
+  };
+  EXPECT_TRUE(text("data", "delta").starts_with("a.lua:1:1: " + file + ": needs plugin ABI 1.1000"))
+      << text("data", "delta");
+  const std::string unknown = text("data", "omicron");
+  EXPECT_TRUE(unknown.starts_with(
+      "a.lua:1:1: unknown data plugin `omicron`; known: `alpha`, `beta`, `gamma`; refused: " + file +
+      ": needs plugin ABI 1.1000"))
+      << unknown;
+  EXPECT_NE(text("monitor", "delta").find("unknown monitor plugin `delta`"), std::string::npos);
+  folder_.write("typo.so", member("moniter", "omega", 0));
+  EXPECT_NE(text("monitor", "omega").find("typo.so: bad plugin descriptor: unknown kind `moniter`"), std::string::npos);
+  for (const char* name : {"x.so", "y.so", "z.so"}) folder_.write(name, "damaged");
+  EXPECT_TRUE(text("data", "omicron").ends_with("; and 2 more (`baleen plugins` lists them)"));
+}
+
 TEST_F(FindPlugins, TakesTheHighestScoreAndThenTheFirstName) {
   EXPECT_EQ(three().best("data")->name, "alpha");
   folder_.write("d.so", member("data", "delta", 6));
