@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -47,6 +48,7 @@ std::mutex naming;  // of those who add; the handler only reads
 std::atomic<const char*> loading{nullptr}, phase{""};
 std::atomic<std::int64_t> phase_step{-1};
 std::atomic<bool> crashed{false};
+std::atomic<pid_t> refusing{0};  // the process in which nobody else is to call exit
 
 /// Libraries may be closed and others come to their addresses: the last one counts.
 const Code* code_at(std::uintptr_t address) {
@@ -155,6 +157,33 @@ void add_cause(SignalSafeLine& line, const Guilt& guilt, std::span<void* const> 
                                      : "; this process was connected: ");
 }
 
+void add_phase(SignalSafeLine& line) {
+  const char* const doing = phase.load(std::memory_order_relaxed);
+  if (!*doing) return;
+  line << ", " << doing;
+  if (const auto step = phase_step.load(std::memory_order_relaxed); step >= 0) {
+    line << " step ";
+    line.number(static_cast<std::uint64_t>(step));
+  }
+}
+
+/// Runs on the thread that called exit, below the caller's frames.
+void on_exit_of_others(int code, void*) {
+  if (refusing.load() != getpid()) return;
+  std::array<void*, 64> all;
+  const std::span<void* const> frames(all.data(),
+                                      static_cast<std::size_t>(backtrace(all.data(), static_cast<int>(all.size()))));
+  SignalSafeLine line;
+  line << "error: exit(" << (code < 0 ? "-" : "");
+  line.number(static_cast<std::uint64_t>(std::abs(code))) << ") was called";
+  add_place(line, Guilt(frames));
+  add_phase(line);
+  line << "; a plugin gives back a failure instead: only the program ends the process\n";
+  line.write_to(STDERR_FILENO);
+  constexpr int kOurBug = 70;
+  _exit(kOurBug);
+}
+
 void say(int signal, const siginfo_t& info, const ucontext_t& context) {
   std::array<void*, 64> all;
   const std::span<void* const> frames(all.data(), static_cast<std::size_t>(frames_of(context, all)));
@@ -167,13 +196,7 @@ void say(int signal, const siginfo_t& info, const ucontext_t& context) {
   }
   line << ")";
   add_place(line, guilt);
-  if (const char* const doing = phase.load(std::memory_order_relaxed); *doing) {
-    line << ", " << doing;
-    if (const auto step = phase_step.load(std::memory_order_relaxed); step >= 0) {
-      line << " step ";
-      line.number(static_cast<std::uint64_t>(step));
-    }
-  }
+  add_phase(line);
   add_cause(line, guilt, frames);
   line << "\n";
   line.write_to(STDERR_FILENO);
@@ -246,6 +269,13 @@ void report_crashes() {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
 }
+
+void refuse_exit() {
+  refusing.store(getpid());
+  on_exit(&on_exit_of_others, nullptr);
+}
+
+void allow_exit() { refusing.store(0); }
 
 void name_code(void* library, const char* title) {
   link_map* map = nullptr;

@@ -11,6 +11,12 @@ namespace baleen {
 /// Does nothing in builds with sanitizers, which tell more.
 void report_crashes();
 
+/// Until the process says that it ends by itself, `exit` in it, which only a plugin or a library calls, is told of on
+/// standard error as a crash is, and the process ends with exit code 70. Not in processes that it forks. Called once.
+void refuse_exit();
+/// `exit` is ours from here on.
+void allow_exit();
+
 /// Names the code of a plugin's library, by its handle of dlopen, and of the libraries that came with it. Nothing is
 /// said of libraries past the first 1024, nor of those opened before `report_crashes`.
 /// `title`, such as "optimizer `mine`", lives as long as the process. [any thread]

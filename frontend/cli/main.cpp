@@ -140,30 +140,37 @@ void guard_threads(const Log& log, const LaunchedAs& as) {
   last_words() = {&log, &as, std::make_unique<char[]>(kRoom), std::set_terminate(&end_uncaught)};
 }
 
+/// All that the program does.
+int run_program(int argc, char** argv) {
+  const Log log = Log::to_stderr();
+  LaunchedAs as;
+  report_crashes();
+  refuse_exit();
+  guard_threads(log, as);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
+  open_standard_files();
+  try {
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    const std::optional<std::string> rank_word = take_rank_word(words);
+    take_earlier_words(words, log);
+    move_launch_word(words);
+    // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
+    if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
+    const int code = run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
+    // A rank's output has ended in conclude, before its launcher heard that it is done.
+    return as.link ? code : end_output(log, code);
+  } catch (...) {
+    Error error = sdk::caught_error();
+    if (error.code == BALEEN_INTERNAL) error.message = "unexpected exception: " + error.message;
+    return report(log, error, as.link.get());
+  }
+}
+
 }  // namespace
 }  // namespace baleen::app
 
 int main(int argc, char** argv) {
-  using namespace baleen;
-  const Log log = Log::to_stderr();
-  app::LaunchedAs as;
-  report_crashes();
-  app::guard_threads(log, as);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit (`ulimit -f`) is a failed write, which is told as one
-  app::open_standard_files();
-  try {
-    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    const std::optional<std::string> rank_word = app::take_rank_word(words);
-    app::take_earlier_words(words, log);
-    app::move_launch_word(words);
-    // Rank 0 shares its terminal with the launcher: a coloured line must not be written in parts.
-    if (rank_word) std::setvbuf(stderr, nullptr, _IOLBF, BUFSIZ);
-    const int code = app::run(argc > 0 ? argv[0] : "baleen", words, rank_word, log, as);
-    // A rank's output has ended in conclude, before its launcher heard that it is done.
-    return as.link ? code : app::end_output(log, code);
-  } catch (...) {
-    Error error = sdk::caught_error();
-    if (error.code == BALEEN_INTERNAL) error.message = "unexpected exception: " + error.message;
-    return app::report(log, error, as.link.get());
-  }
+  const int code = baleen::app::run_program(argc, argv);
+  baleen::allow_exit();
+  return code;
 }

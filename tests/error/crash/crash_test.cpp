@@ -59,6 +59,20 @@ TEST_F(Crash, OfAnOptimizerNamesItWhatItDidAndWhere) {
   expect_said(run(falls("library")), SIGSEGV, {"error: crashed (SIGSEGV at the address 0x", in});
 }
 
+/// It would pass for a run that ended well.
+TEST_F(Crash, ByExitIsToldOfAndFails) {
+  const ProcessResult result = run(falls("exit"));
+  EXPECT_EQ(result.exit_code, 70) << result.err;
+  const std::string in = kIsSanitized ? "" : " in optimizer `falls`" + kFile;
+  EXPECT_NE(result.err.find("error: exit(0) was called" + in + ", planning; a plugin gives back a failure instead"),
+            std::string::npos)
+      << result.err;
+  const ProcessResult ranks = run(falls("exit"), {"--set", "mesh.data=2"});
+  EXPECT_NE(ranks.exit_code, 0) << ranks.err;
+  EXPECT_NE(ranks.err.find("error: exit(0) was called"), std::string::npos) << ranks.err;
+  EXPECT_EQ(run(kSound).exit_code, 0);
+}
+
 TEST_F(Crash, OfAStrategyNamesThePhase) {
   const ProcessResult result =
       run(kSound, {"--set", "mesh.data=2", "--set", "plan=[{strategy=\"data\"},{strategy=\"stumbles\"}]"}, "plan");

@@ -5,9 +5,11 @@
 
 #include "baleen/optimizer.hpp"
 
-BALEEN_DESCRIPTOR("optimizer", "falls", "1.0.0", "Apache-2.0", "Crashes", -1, "",
-                  BALEEN_OPTION("how", BALEEN_OPTION_STRING, 0, 1, 0, "null", "null|call|abort|library", "",
-                                "null: writes to no address; call: calls none; abort; library: in a call of libc"));
+BALEEN_DESCRIPTOR(
+    "optimizer", "falls", "1.0.0", "Apache-2.0", "Crashes", -1, "",
+    BALEEN_OPTION(
+        "how", BALEEN_OPTION_STRING, 0, 1, 0, "null", "null|call|abort|library|exit", "",
+        "null: writes to no address; call: calls none; abort; library: in a call of libc; exit: with code 0"));
 
 namespace {
 
@@ -26,6 +28,7 @@ class Falls : public Optimizer {
   Result<NewValues> update(const Update& update) override {
     static volatile std::uintptr_t nowhere = 0;  // of which the compiler knows nothing
     if (how_ == "abort") std::abort();
+    if (how_ == "exit") std::exit(0);
     if (how_ == "library") std::memset(reinterpret_cast<void*>(nowhere), 1, 1000 + nowhere);
     if (how_ == "call") reinterpret_cast<void (*)()>(nowhere)();
     *reinterpret_cast<volatile int*>(nowhere) = 1;
