@@ -1,12 +1,16 @@
 /// \file No function of a table that the SDK makes lets an exception out, whatever a member throws.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <new>
 #include <stdexcept>
 #include <system_error>
 
 #include "baleen/checkpoint.hpp"
 #include "baleen/compute_table.hpp"
+#include "baleen/launcher.hpp"
+#include "baleen/offload.hpp"
 #include "baleen/optimizer.hpp"
 #include "baleen/strategy.hpp"
 #include "baleen/transport.hpp"
@@ -21,6 +25,8 @@ namespace {
 const baleen_settings_t kNone{sizeof kNone, 0, nullptr, 0, {"", 0}, 0, 1};
 
 [[noreturn]] void fail() { throw std::runtime_error("on fire"); }
+/// Where a base has a `fail` of its own.
+[[noreturn]] void burn() { fail(); }
 
 class Guard : public testing::Test {
  protected:
@@ -169,6 +175,133 @@ TEST_F(Guard, OfADeviceLogs) {
   expect_logged("stream_destroy");
   table.destroy(self);
   expect_logged("destroy");
+}
+
+/// A destructor of its own that throws would not compile: the base says that it does not.
+class BadReader : public CheckpointReader {
+ public:
+  const std::vector<StoredTensor>& tensors() const override { return tensors_; }
+  const Facts& facts() const override { return facts_; }
+  Status read(std::size_t, std::span<std::byte>) const override { fail(); }
+
+ private:
+  const std::vector<StoredTensor> tensors_ = {StoredTensor{}};
+  const Facts facts_;
+};
+
+struct BadCheckpoint {
+  static Status write(const Host&, std::string_view, std::span<const baleen_named_tensor_t>, const Facts&) { fail(); }
+  static Result<std::unique_ptr<CheckpointReader>> open(const Host&, std::string_view) {
+    return std::unique_ptr<CheckpointReader>(std::make_unique<BadReader>());
+  }
+};
+
+TEST_F(Guard, OfACheckpointAnswersWithAFailure) {
+  const baleen_checkpoint_t table = checkpoint_table<BadCheckpoint>();
+  EXPECT_EQ(table.write(host_.get(), abi("x"), nullptr, 0, nullptr, 0), BALEEN_INTERNAL);
+  void* reader = nullptr;
+  ASSERT_EQ(table.open(host_.get(), abi("x"), &reader), BALEEN_OK);
+  EXPECT_EQ(table.read(reader, 0, nullptr, 0), BALEEN_INTERNAL);
+  EXPECT_EQ(host_.failure(), "on fire");
+  table.close(reader);
+}
+
+class BadStore : public OffloadStore {
+ public:
+  static constexpr bool kMaps = true;
+  static Result<std::unique_ptr<BadStore>> create(const Host&, const Settings&, OffloadSpec spec) {
+    return std::make_unique<BadStore>(std::move(spec));
+  }
+  explicit BadStore(OffloadSpec spec) : OffloadStore(std::move(spec), {64, 64, 1 << 20, "memory"}) {}
+  const void* query(std::string_view) override { burn(); }
+
+ protected:
+  Status extend(std::uint64_t begin, std::uint64_t) override {
+    if (begin > 0) burn();
+    return {};
+  }
+  void give_back(std::uint64_t) override { burn(); }
+  baleen_offload_flags_t flags() const override { burn(); }
+  std::uint64_t overhead() const override { burn(); }
+  void* address(std::uint64_t) override { burn(); }
+  bool is_short(const baleen_offload_transfer_t&) const override { burn(); }
+};
+
+TEST_F(Guard, OfAnOffloadStoreAnswersWithAFailure) {
+  const baleen_offload_t table = offload_table<BadStore>();
+  const baleen_offload_spec_t spec{sizeof spec, 0, 1, 0, nullptr, abi("")};
+  void* self = nullptr;
+  ASSERT_EQ(table.create(host_.get(), &kNone, &spec, &self), BALEEN_OK) << host_.failure();
+  const baleen_offload_slot_t slot{sizeof slot, abi("w"), 64};
+  ASSERT_EQ(table.reserve(self, &slot, 1), BALEEN_OK) << host_.failure();
+  EXPECT_EQ(table.reserve(self, &slot, 1), BALEEN_INTERNAL);
+  EXPECT_EQ(host_.failure(), "on fire");
+  alignas(64) std::array<std::byte, 64> memory{};
+  baleen_event_t done{};
+  const baleen_offload_transfer_t transfer{sizeof transfer, 0, 0, 0, 64, memory.data(), nullptr, 0, &done, 1};
+  EXPECT_EQ(table.put(self, &transfer), BALEEN_INTERNAL) << host_.failure();
+  EXPECT_EQ(host_.failure(), "on fire");
+  baleen_offload_info_t info{};
+  info.size = sizeof info;
+  EXPECT_EQ(table.describe(self, &info), BALEEN_INTERNAL);
+  void* base = nullptr;
+  EXPECT_EQ(table.map(self, 0, &base), BALEEN_INTERNAL);
+  EXPECT_EQ(table.query(self, abi("power/1")), nullptr);
+  EXPECT_EQ(host_.failure(), "on fire");
+  table.destroy(self);
+}
+
+class BadLauncher : public Launcher {
+ public:
+  static bool fits(const LaunchView&) { burn(); }
+  static Result<std::unique_ptr<BadLauncher>> create(const Host&, const Settings&, const LaunchView&) {
+    return std::make_unique<BadLauncher>();
+  }
+  LaunchPlace place() override { burn(); }
+  Status put(std::string_view, std::string_view) override { burn(); }
+  Result<std::string> get(std::string_view) override { burn(); }
+  Status fence(std::string_view) override { burn(); }
+  bool fail(const Error&, const std::vector<std::string>&) override { burn(); }
+  Status finish() override { burn(); }
+  void beat(const baleen_progress_t&) override { burn(); }
+  void watch(std::function<void(const std::string&)>) override { burn(); }
+  Status start(const baleen_launch_start_t&, baleen_outcome_t&) { burn(); }
+  static Status make_secret(const std::string&) { burn(); }
+};
+
+TEST_F(Guard, OfALauncherAnswersWithAFailureAndLogs) {
+  const baleen_launcher_t table = launcher_table<BadLauncher>();
+  baleen_launch_job_t job{};
+  job.size = sizeof job;
+  EXPECT_EQ(table.fits(host_.get(), &job), 0);
+  EXPECT_EQ(host_.failure(), "on fire");
+  EXPECT_EQ(table.make_secret(host_.get(), abi("x")), BALEEN_INTERNAL);
+  void* self = nullptr;
+  ASSERT_EQ(table.create(host_.get(), &kNone, &job, &self), BALEEN_OK);
+  baleen_place_t place{};
+  place.size = sizeof place;
+  EXPECT_EQ(table.place(self, &place), BALEEN_INTERNAL);
+  EXPECT_EQ(table.put(self, abi("k"), abi("v")), BALEEN_INTERNAL);
+  EXPECT_EQ(table.get(
+                self, abi("k"), [](void*, baleen_string_t) {}, nullptr),
+            BALEEN_INTERNAL);
+  EXPECT_EQ(table.fence(self, abi("k")), BALEEN_INTERNAL);
+  baleen_rank_failure_t failure{};
+  failure.size = sizeof failure;
+  EXPECT_EQ(table.fail(self, &failure), 0);
+  EXPECT_EQ(table.finish(self), BALEEN_INTERNAL);
+  EXPECT_EQ(table.watch(
+                self, [](void*, baleen_string_t) {}, nullptr),
+            BALEEN_INTERNAL);
+  baleen_launch_start_t start{};
+  start.size = sizeof start;
+  baleen_outcome_t outcome{};
+  outcome.size = sizeof outcome;
+  EXPECT_EQ(table.start(self, &start, &outcome), BALEEN_INTERNAL);
+  const baleen_progress_t progress{};
+  table.beat(self, &progress);
+  expect_logged("beat");
+  table.destroy(self);
 }
 
 /// Makes nothing and says that all went well.
