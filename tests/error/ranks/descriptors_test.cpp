@@ -25,8 +25,8 @@ TEST_P(FewFiles, AreNamedWithTheirLimit) {
   const std::vector<std::string> words = on_ranks(2, script("batch = 4"), GetParam().settings);
   bool has_failed = false, has_run = false;
   for (int files = 5; files <= 30; files += kStep) {
-    std::vector<std::string> limited = {"/bin/bash", "-c", "ulimit -n " + std::to_string(files) + "; exec \"$0\" \"$@\"",
-                                        build_dir() + "/bin/baleen"};
+    std::vector<std::string> limited = {
+        "/bin/bash", "-c", "ulimit -n " + std::to_string(files) + "; exec \"$0\" \"$@\"", build_dir() + "/bin/baleen"};
     limited.insert(limited.end(), words.begin(), words.end());
     RunningJob job(limited);
     const auto code = job.ends(std::chrono::seconds(30));
