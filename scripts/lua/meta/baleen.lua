@@ -75,7 +75,23 @@ function parallel.layout(given) end
 ---A function of the step (from 0) and of the job's number of steps; or a number.
 ---@alias baleen.schedule number | fun(step: integer, steps: integer): number
 
----@alias baleen.facts table<string, number>
+---What is known after a step, or after an evaluation; metrics by their names, a strategy's too.
+---@class baleen.facts
+---@field step integer
+---@field loss number of a step; the mean over its rows
+---@field gradient_norm number of a step, before clipping
+---@field lr number of a step
+---@field held_out_loss number of an evaluation
+---@field step_ms number of a step, as the next ones
+---@field data_ms number of it waiting for data
+---@field forward_ms number
+---@field backward_ms number
+---@field update_ms number
+---@field units_per_second number rows or tokens
+---@field flops_per_second number
+---@field memory_bytes number
+---@field memory_peak_bytes number
+---@field [string] number
 
 ---@class baleen.group
 ---@field match string | string[] patterns of parameter names: `*` any text, `?` one character; of several groups

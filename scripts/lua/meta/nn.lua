@@ -1,8 +1,11 @@
 ---@meta baleen.nn
 -- The layers and their options. Never run.
 
+---In the `forward` of a layer of your own, `self` also has its options.
 ---@class baleen.layer
 ---@field name? string
+---@field parameter fun(self: baleen.layer, name: string, shape: integer[], given?: { axes?: string[], init?: baleen.initializer, inputs?: integer }): baleen.tensor
+---@field fail fun(self: baleen.layer, message: string) ends the description with the layer's path and place
 ---@overload fun(x: baleen.tensor, ...): baleen.tensor
 
 ---@class baleen.nn

@@ -1,16 +1,12 @@
 /// \file Ranks that may open few files: they run, or end in time and name the limit, wherever it is met.
-#include "ranks_run.hpp"
+#include <gtest/gtest.h>
+
 #include "support/places.hpp"
 #include "support/running_job.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kStep = 6;
-#else
-constexpr int kStep = 1;
-#endif
 
 struct Transport {
   const char* name;
@@ -18,13 +14,24 @@ struct Transport {
 };
 void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
 
-class FewFiles : public Ranks, public testing::WithParamInterface<Transport> {};
+class FewFiles : public testing::TestWithParam<Transport> {
+ protected:
+  const TemporaryFolder folder_;
+  const std::string script_ = folder_.write("job.lua", R"(
+local baleen = require "baleen"
+local rows = {}
+for i = 1, 40 do rows[i] = { i / 40, i % 2 } end
+return baleen.job { model = baleen.nn.linear { out = 2 }, loss = baleen.nn.cross_entropy {}, batch = 4, steps = 3,
+  data = baleen.data.table { rows = rows }, optimizer = baleen.optimizer("sgd", { lr = 0.1 }) }
+)");
+};
 
 TEST_P(FewFiles, AreNamedWithTheirLimit) {
   if (!has_plugin("transport", "ucx")) GTEST_SKIP() << "no transport `ucx` in this tree";
-  const std::vector<std::string> words = on_ranks(2, script("batch = 4"), GetParam().settings);
+  std::vector<std::string> words = {"run", script_, "--set", "mesh.data=2"};
+  words.insert(words.end(), GetParam().settings.begin(), GetParam().settings.end());
   bool has_failed = false, has_run = false;
-  for (int files = 5; files <= 30; files += kStep) {
+  for (int files = 5; files <= 60; files += files < 30 ? 1 : 10) {
     std::vector<std::string> limited = {
         "/bin/bash", "-c", "ulimit -n " + std::to_string(files) + "; exec \"$0\" \"$@\"", build_dir() + "/bin/baleen"};
     limited.insert(limited.end(), words.begin(), words.end());
