@@ -27,10 +27,12 @@ TEST_F(TrainingOverABadNetwork, OfAMegabitPerSecondTakesItsTime) {
   expect_the_same_losses();
 }
 
+// Where two of the packets that open a connection are lost, one connection in a hundred, Linux sends the third after 3
+// s: on a busy machine the usual patience of 3.25 s may be over then.
 TEST_F(TrainingOverABadNetwork, ThatLosesOnePacketInTwentyGoesOn) {
   for (const int host : {0, 1}) networks.lose(host, 0.05);
   if (!networks.missing().empty()) GTEST_SKIP() << networks.missing();
-  expect_the_same_losses();
+  expect_the_same_losses(", patience = 8");
   for (const int host : {0, 1}) EXPECT_GT(networks.lost(host), 0);
 }
 
