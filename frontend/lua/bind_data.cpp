@@ -85,11 +85,17 @@ void push_fields(lua_State* L, const ScriptData& data) {
   }
 }
 
+/// Neither the script nor another rank would tell of a plugin that takes long.
+CallbackTime time_of(lua_State* L, const Handle& handle, const std::string& call) {
+  LuaState& state = LuaState::of(L);
+  return CallbackTime(state, state.plugin_call("data `" + handle.spec.name + "`, " + call, state.place(L).where));
+}
+
 /// data:encode(text): ids.
 int encode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::string text = Arguments(L, "encode").text(2, "string");
-  const PluginCall call(LuaState::of(L), L, "data `" + handle.spec.name + "`, encode");
+  const CallbackTime time = time_of(L, handle, "encode");
   const std::vector<std::int32_t> ids = unwrap(handle.data->encode(text));
   push_integers(L, std::vector<std::int64_t>(ids.begin(), ids.end()));
   return 1;
@@ -100,7 +106,7 @@ int decode(lua_State* L) {
   const Handle& handle = handle_at(L, 1);
   const std::vector<std::int64_t> numbers = Arguments(L, "decode").integers(2, "ids");
   const std::vector<std::int32_t> ids(numbers.begin(), numbers.end());
-  const PluginCall call(LuaState::of(L), L, "data `" + handle.spec.name + "`, decode");
+  const CallbackTime time = time_of(L, handle, "decode");
   push_text(L, unwrap(handle.data->decode(ids)));
   return 1;
 }

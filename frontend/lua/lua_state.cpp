@@ -257,12 +257,10 @@ Watchdog::Shared LuaState::callback(const std::string& name, const std::string& 
                                                                std::move(why)});
 }
 
-Watchdog::Shared LuaState::call_of(const std::string& name, const std::string& where) const {
-  return std::make_shared<Watchdog::Stretch>(Watchdog::Stretch{where.empty() ? name : name + " (" + where + ")",
-                                                               options_.callback_told,
-                                                               Watchdog::Time(0),
-                                                               Watchdog::Time(0),
-                                                               {}});
+Watchdog::Shared LuaState::plugin_call(const std::string& name, const std::string& where) const {
+  Watchdog::Stretch stretch = *callback(name, where);
+  stretch.limit = Watchdog::Time(0);
+  return std::make_shared<Watchdog::Stretch>(std::move(stretch));
 }
 
 void LuaState::check_time(lua_State* L, lua_Debug*) {

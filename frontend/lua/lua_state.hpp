@@ -67,8 +67,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   /// What is called by the run: `name` ("on_step") is that of the function or option that stands at `where`. One that
   /// runs on is told, and ended beyond Options::callback_limit.
   Watchdog::Shared callback(const std::string& name, const std::string& where) const;
-  /// What the watchdog has to know of a call of a plugin, which has no limit.
-  Watchdog::Shared call_of(const std::string& name, const std::string& where) const;
+  /// The same of a short call of a plugin from that place, which has no limit.
+  Watchdog::Shared plugin_call(const std::string& name, const std::string& where) const;
   Watchdog& watchdog() { return *watchdog_; }
 
   /// "train.lua:12" of the innermost frame that stands in the user's files, and how many such frames there are.
@@ -119,32 +119,18 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
 class HostWork {
  public:
   explicit HostWork(LuaState& state) : watchdog_(state.watchdog()), paused_(watchdog_.pause()) {}
-  HostWork(const HostWork&) = delete;
-  HostWork& operator=(const HostWork&) = delete;
   ~HostWork() {
     if (paused_) watchdog_.resume();
   }
+  HostWork(const HostWork&) = delete;
+  HostWork& operator=(const HostWork&) = delete;
 
  private:
   Watchdog& watchdog_;
   bool paused_;
 };
 
-/// The same of a short call of a plugin, which is told of where it takes long: no script and no other rank would.
-class PluginCall {
- public:
-  PluginCall(LuaState& state, lua_State* L, const std::string& name)
-      : watchdog_(state.watchdog()), before_(watchdog_.begin(state.call_of(name, state.place(L).where))) {}
-  ~PluginCall() { watchdog_.restore(std::move(before_)); }
-  PluginCall(const PluginCall&) = delete;
-  PluginCall& operator=(const PluginCall&) = delete;
-
- private:
-  Watchdog& watchdog_;
-  Watchdog::Watched before_;
-};
-
-/// While it lives, Lua runs for a callback; what is around it rests.
+/// While it lives, Lua runs for a callback, or a plugin is called for a moment; what is around it rests.
 class CallbackTime {
  public:
   CallbackTime(LuaState& state, Watchdog::Shared callback)

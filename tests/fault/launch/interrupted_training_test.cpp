@@ -11,6 +11,11 @@ namespace {
 
 class InterruptedTraining : public testing::TestWithParam<int> {
  protected:
+  static std::vector<std::string> running(const std::string& script, const std::vector<std::string>& more) {
+    std::vector<std::string> words = baleen_run(script, GetParam());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
   std::vector<std::string> command(int steps, const std::vector<std::string>& more) const {
     const std::string script = folder_.write(
         "train.lua",
@@ -21,9 +26,7 @@ class InterruptedTraining : public testing::TestWithParam<int> {
             ",\n"
             "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
             "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
-    std::vector<std::string> words = baleen_run(script, GetParam());
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return running(script, more);
   }
   /// A job whose own loop runs a program that learns for ever; it prints when it has done so three times.
   std::vector<std::string> learning(const std::string& keys, const std::vector<std::string>& more) const {
@@ -42,9 +45,7 @@ class InterruptedTraining : public testing::TestWithParam<int> {
                           "}, { 3, 4 } }\n"
                           "    for i = 1, 1000000000 do\n      run:run('learn', { x = x, y = { 1, 2, 1, 2, 1, 2 } })\n"
                           "      if i == 3 then print('there') end\n    end\n  end }\n");
-    std::vector<std::string> words = baleen_run(script, GetParam());
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return running(script, more);
   }
   const TemporaryFolder folder_;
 };
