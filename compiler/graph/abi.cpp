@@ -2,6 +2,7 @@
 #include "compiler/graph/abi.hpp"
 
 #include "baleen/caught.hpp"
+#include "baleen/per_thread.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 
@@ -72,8 +73,8 @@ namespace {
 
 /// Room for an op's lists, which the thread keeps from one AbiGraph to the next: rules are asked of every op.
 AbiOp& spare() {
-  thread_local AbiOp op;
-  return op;
+  static sdk::PerThread<AbiOp> op;
+  return op.here();
 }
 
 }  // namespace

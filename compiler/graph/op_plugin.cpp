@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "baleen/op_rules.hpp"
+#include "baleen/per_thread.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/sized.hpp"
 #include "compiler/graph/abi.hpp"
@@ -75,7 +76,8 @@ struct InferLists {
   std::vector<baleen_attribute_t> attributes;
 
   static InferLists& of(const InferContext& context) {
-    thread_local InferLists lists;
+    static sdk::PerThread<InferLists> of_threads;
+    InferLists& lists = of_threads.here();
     lists.inputs.resize(context.inputs.size());
     for (std::size_t i = 0; i < context.inputs.size(); ++i) write_type(context.inputs[i], lists.inputs[i]);
     list_attributes(context.attributes, lists.attributes);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "baleen/per_thread.hpp"
 #include "baleen/plugin.hpp"
 #include "core/plugin/member_opener.hpp"
 
@@ -16,8 +17,8 @@ struct Told {
   std::string text;
 };
 Told& told_failure() {
-  thread_local Told told;
-  return told;
+  static sdk::PerThread<Told> told;
+  return told.here();
 }
 
 }  // namespace

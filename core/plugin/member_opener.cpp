@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "baleen/per_thread.hpp"
 #include "baleen/plugin.hpp"
 #include "core/plugin/member_text.hpp"
 #include "core/plugin/settings.hpp"
@@ -40,13 +41,14 @@ Result<const baleen_member_t*> MemberOpener::open(std::string_view kind, std::st
 void release_member(void*, const baleen_member_t* member) { delete static_cast<const HeldMember*>(member); }
 
 baleen_string_t member_failure(void*, const baleen_member_t* member, baleen_status_t status) {
-  thread_local std::string text;
   try {
+    static sdk::PerThread<std::string> texts;
+    std::string& text = texts.here();
     text = static_cast<const HeldMember*>(member)->plugin.failure(status).text();
+    return abi(text);
   } catch (...) {  // out of memory: the status alone must do
-    text.clear();
+    return abi("");
   }
-  return abi(text);
 }
 
 }  // namespace baleen

@@ -224,8 +224,8 @@ Result<void*> NcclTransport::prepare(void* handle, const baleen_collective_spec_
   BALEEN_TRY(check());
   Group& group = *static_cast<Group*>(handle);
   BALEEN_TRY_ASSIGN(Proposal mine, propose(switchboard_->rank(), group.ranks, spec));
-  if (mine.collective && mine.refusal.empty()) mine.refusal = refusal_of(*mine.collective);
-  const bool unsupported_here = mine.collective && !mine.refusal.empty();
+  if (mine.collective && mine.refusal.empty())
+    if (const std::string why = refusal_of(*mine.collective); !why.empty()) mine.refuse(unsupported(why));
   auto slot = std::make_unique<Slot>();
   slot->group = &group;
   slot->key = group.key;
@@ -235,10 +235,7 @@ Result<void*> NcclTransport::prepare(void* handle, const baleen_collective_spec_
     slot->comm = pair->comm;
     slot->lane = pair->lane.get();
   } else {
-    auto verdict = meet(mine, engine_.device && spec.op != BALEEN_BARRIER && !group.comm);
-    if (!verdict && unsupported_here && verdict.error().code == BALEEN_INVALID)
-      return unsupported(verdict.error().message);
-    BALEEN_TRY_ASSIGN(const Verdict met, std::move(verdict));
+    BALEEN_TRY_ASSIGN(const Verdict met, meet(mine, engine_.device && spec.op != BALEEN_BARRIER && !group.comm));
     if (spec.op != BALEEN_BARRIER && !group.comm) {
       BALEEN_TRY_ASSIGN(group.comm, make_communicator(met.id, group.place, group.ranks.size()));
     }

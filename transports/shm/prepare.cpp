@@ -105,7 +105,7 @@ Result<void*> SharedMemoryTransport::prepare(void* handle, const baleen_collecti
     if (made)
       memory = *std::move(made);
     else
-      mine.refusal = made.error().text();
+      mine.refuse(made.error());
   }
   if (group.slot_count >> Arrival::kSlotBits) mine.refusal = "a group has at most 2^24 collectives";
   BALEEN_TRY_ASSIGN(const Meeting meeting, meet(mine, memory.base() ? &memory : nullptr));

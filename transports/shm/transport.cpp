@@ -154,7 +154,7 @@ Result<void*> SharedMemoryTransport::group_create(std::vector<std::int32_t> rank
     if (made)
       group->memory = *std::move(made);
     else
-      mine.refusal = made.error().text();
+      mine.refuse(made.error());
   }
   BALEEN_TRY_ASSIGN(const Meeting meeting, meet(mine, group->memory.base() ? &group->memory : nullptr));
   if (group->place != 0) {

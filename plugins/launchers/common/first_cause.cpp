@@ -9,6 +9,9 @@
 namespace baleen::launchers {
 namespace {
 
+/// With this code a rank ends that has no memory left to say so (`baleen --help`).
+constexpr int kNoMemory = 3;
+
 bool is_crash(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGABRT ||
          signal == SIGSYS || signal == SIGTRAP;
@@ -36,9 +39,11 @@ void FirstCause::killed(int rank, int signal, ProgressSnapshot moment) {
 void FirstCause::exited(int rank, int code, ProgressSnapshot moment) {
   if (code != 0) exit_codes_[rank] = code;
   if (std::ranges::count(events_, rank, &Event::rank)) return;
-  const std::string text = "ended with exit code " + std::to_string(code) +
-                           (code == 0 ? " before its work was done" : " without saying why");
-  events_.push_back({rank, {internal(text), std::move(moment)}});
+  const std::string text = "ended with exit code " + std::to_string(code);
+  const Error error = code == kNoMemory
+                          ? Error{BALEEN_NO_MEMORY, text + ", which says that memory ran out", {}}
+                          : internal(text + (code == 0 ? " before its work was done" : " without saying why"));
+  events_.push_back({rank, {error, std::move(moment)}});
 }
 
 void FirstCause::told_to_end(int rank, int signal) {

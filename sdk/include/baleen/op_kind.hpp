@@ -12,6 +12,7 @@
 #include "baleen/op_kernels.hpp"
 #include "baleen/op_kind.h"
 #include "baleen/op_types.hpp"
+#include "baleen/per_thread.hpp"
 
 namespace baleen::sdk {
 
@@ -51,8 +52,8 @@ class InferInput {
  private:
   /// The thread keeps it from one rule to the next: shape rules are asked of every op, and none calls another.
   static Types& room() {
-    thread_local Types types;
-    return types;
+    static PerThread<Types> types;
+    return types.here();
   }
 
   std::size_t count_;

@@ -127,8 +127,12 @@ inline baleen_status_t fuse(void* self, const baleen_graph_t* graph, baleen_op_t
 inline baleen_status_t join(void* self, const baleen_graph_t* graph, baleen_op_t op, baleen_join_t* out) {
   return run_rule(self, [&](OpKind& kind) -> Status {
     GraphView view(graph);
-    thread_local std::optional<Join> made;
-    thread_local std::vector<baleen_attribute_t> attributes;
+    struct Made {
+      std::optional<Join> join;
+      std::vector<baleen_attribute_t> attributes;
+    };
+    static PerThread<Made> room;
+    auto& [made, attributes] = room.here();
     made = kind.join(view, op);
     out->with = made ? made->with : BALEEN_NONE;
     if (!made) return {};
@@ -150,26 +154,33 @@ inline baleen_status_t compute(void* self, const baleen_cpu_call_t* call) {
 
 /// Nothing is thrown out of it, and a refusal's reason goes to the device that asks: no failure is told to the host.
 inline baleen_status_t cuda(void* self, const baleen_cuda_request_t* request, baleen_cuda_text_t* out) noexcept {
-  thread_local CudaText made;
-  thread_local std::string reason;
-  baleen_cuda_text_t text{};
+  struct Made {
+    CudaText text;
+    std::string reason;
+  };
+  Made* made = nullptr;
   baleen_status_t status = BALEEN_OK;
   try {
+    static PerThread<Made> room;
+    made = &room.here();
     auto given = static_cast<OpKind*>(self)->cuda(CudaRequest(*request));
     if (!given) status = given.error().code;
-    reason = given ? std::string() : given.error().text();
-    if (given) made = *std::move(given);
+    made->reason = given ? std::string() : given.error().text();
+    if (given) made->text = *std::move(given);
   } catch (...) {
     Error error = sdk::caught_error();
     status = error.code;
-    reason = std::move(error.message);
+    if (made) made->reason = std::move(error.message);
   }
-  text.source = abi(made.source);
-  text.entry = abi(made.entry);
-  std::copy(made.blocks.begin(), made.blocks.end(), text.blocks);
-  text.shared_bytes = made.shared_bytes;
-  text.threads = made.threads;
-  text.reason = abi(reason);
+  baleen_cuda_text_t text{};
+  if (made) {
+    text.source = abi(made->text.source);
+    text.entry = abi(made->text.entry);
+    std::copy(made->text.blocks.begin(), made->text.blocks.end(), text.blocks);
+    text.shared_bytes = made->text.shared_bytes;
+    text.threads = made->text.threads;
+    text.reason = abi(made->reason);
+  }
   return copy_out(out, text) ? status : BALEEN_INTERNAL;
 }
 

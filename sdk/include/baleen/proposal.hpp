@@ -11,12 +11,18 @@ namespace baleen::sdk {
 /// What one rank brings to a call that its group makes together.
 struct Proposal {
   std::int32_t rank = 0;
-  std::uint64_t number = 0;              ///< the proposer's own; all use the first member's for a new group
-  std::vector<std::int32_t> ranks;       ///< of the group
-  std::vector<std::int32_t> present;     ///< who makes the call: the group, or a pair of it
-  std::optional<Collective> collective;  ///< of `prepare`; none: `group_create`
-  std::string refusal;                   ///< why this rank cannot go on; or empty
+  std::uint64_t number = 0;                  ///< the proposer's own; all use the first member's for a new group
+  std::vector<std::int32_t> ranks;           ///< of the group
+  std::vector<std::int32_t> present;         ///< who makes the call: the group, or a pair of it
+  std::optional<Collective> collective;      ///< of `prepare`; none: `group_create`
+  std::string refusal;                       ///< why this rank cannot go on; or empty
+  baleen_status_t refused = BALEEN_INVALID;  ///< the code of `refusal`
 
+  /// With this error, which everyone who is present gets with its code.
+  void refuse(const Error& error) {
+    refusal = error.text();
+    refused = error.code;
+  }
   std::string text() const;
 };
 
@@ -100,13 +106,13 @@ inline Result<Proposal> propose(std::int32_t rank, const std::vector<std::int32_
   if (made)
     mine.collective = *std::move(made);
   else
-    mine.refusal = made.error().text();
+    mine.refuse(made.error());
   return mine;
 }
 
 inline Status agree(const std::vector<Proposal>& proposals) {
   for (const Proposal& p : proposals)
-    if (!p.refusal.empty()) return invalid("rank " + std::to_string(p.rank) + " refuses: " + p.refusal);
+    if (!p.refusal.empty()) return Error{p.refused, "rank " + std::to_string(p.rank) + " refuses: " + p.refusal, {}};
   for (std::size_t j = 1; j < proposals.size(); ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       const Proposal &a = proposals[j], &b = proposals[i];

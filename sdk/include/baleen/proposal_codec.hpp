@@ -105,6 +105,7 @@ void walk_proposal(Stream& stream, P& p) {
   detail::walk_numbers(stream, p.ranks);
   detail::walk_numbers(stream, p.present);
   stream.text(p.refusal);
+  stream.number(p.refused);
   bool has_collective = p.collective.has_value();
   stream.number(has_collective);
   if constexpr (!std::is_const_v<P>)

@@ -229,6 +229,10 @@ TEST_F(Arguments, ProposalsAgreeOrTheFirstTwoThatDoNotAreNamed) {
             "train.lua:9 (buffer 0 has elements 11, not 10)");
   proposals[1].refusal = "no memory";
   EXPECT_EQ(agree(proposals).error().text(), "rank 5 refuses: no memory");
+  EXPECT_EQ(agree(proposals).error().code, BALEEN_INVALID);
+  proposals[1].refuse({BALEEN_NO_MEMORY, "no page", {}});
+  EXPECT_EQ(agree(proposals).error().text(), "rank 5 refuses: no page");
+  EXPECT_EQ(agree(proposals).error().code, BALEEN_NO_MEMORY) << "its own code, for all";
   proposals[1] = *propose(5, 9, {3, 5, 8}, 0);
   EXPECT_EQ(
       agree({proposals[0], proposals[1]}).error().text(),

@@ -57,9 +57,9 @@ std::string part(const std::string& path, int i) {
 bool is_standard(const std::string& header) {
   static const std::regex cpp("[a-z_]+"), libc("sys/[a-z_]+\\.h");
   static const std::set<std::string> c = {"assert.h", "ctype.h", "dlfcn.h", "elf.h", "errno.h", "fcntl.h", "float.h",
-                                          "limits.h", "math.h", "signal.h", "stdarg.h", "stdbool.h", "stddef.h",
-                                          "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h", "unistd.h",
-                                          "linux/futex.h",
+                                          "limits.h", "math.h", "pthread.h", "signal.h", "stdarg.h", "stdbool.h",
+                                          "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "string.h", "time.h",
+                                          "unistd.h", "linux/futex.h",
                                           // Names and addresses of network interfaces.
                                           "arpa/inet.h", "ifaddrs.h", "net/if.h", "netinet/in.h"};
   return std::regex_match(header, cpp) || std::regex_match(header, libc) || c.contains(header);

@@ -130,6 +130,10 @@ TEST(FirstCause, IsAnExitWithoutAWord) {
   cause.exited(1, 7, {});
   EXPECT_EQ(told(cause), "rank 1: ended with exit code 7 without saying why");
   EXPECT_EQ(cause.outcome().exit_code, 7);
+  FirstCause starved(Topology(3));
+  starved.exited(1, 3, {});
+  EXPECT_EQ(told(starved), "rank 1: ended with exit code 3, which says that memory ran out");
+  EXPECT_EQ(starved.outcome().status.error().code, BALEEN_NO_MEMORY);
   FirstCause early(Topology(3));
   early.exited(1, 0, {});
   EXPECT_EQ(told(early), "rank 1: ended with exit code 0 before its work was done");
