@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kStep = "step-", kPartial = ".partial-";
+constexpr std::string_view kStep = "step-", kPartial = ".partial-", kToken = ".seen-";
 constexpr std::size_t kDigits = 9;
 constexpr const char *kLatest = "latest", *kBest = "best", *kLock = ".lock";
 
@@ -92,6 +92,8 @@ std::string CheckpointRoot::name_of(std::int64_t step) {
   return std::string(kStep) + std::string(kDigits - std::min(kDigits, digits.size()), '0') + digits;
 }
 
+fs::path CheckpointRoot::token(const std::string& job) const { return folder_ / (std::string(kToken) + job); }
+
 fs::path CheckpointRoot::partial(std::int64_t step, const std::string& attempt) const {
   return folder_ / (std::string(kPartial) + name_of(step) + "-" + attempt);
 }
@@ -116,10 +118,14 @@ Status CheckpointRoot::begin_writing(const ShardFormat& format) {
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, own.data(), own.size(), 0) < 0)
     return system_error("cannot write", lock);
   // Nobody else writes here now, so what is unfinished is of a process that has ended.
-  std::vector<fs::path> left;
-  for (const auto& entry : fs::directory_iterator(folder_, failure))
-    if (is_partial(entry.path().filename().string())) left.push_back(entry.path());
+  std::vector<fs::path> left, tokens;
+  for (const auto& entry : fs::directory_iterator(folder_, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (is_partial(name)) left.push_back(entry.path());
+    if (name.starts_with(kToken)) tokens.push_back(entry.path());
+  }
   for (const fs::path& path : left) BALEEN_TRY(format.remove(path.string()));
+  for (const fs::path& path : tokens) fs::remove(path, failure);
   for (const char* const name : {kLatest, kBest}) sdk::remove_left_partials(folder_ / name);
   return {};
 }

@@ -27,7 +27,7 @@ struct BestCheckpoint {
 /// Functions that write are for one process at a time: the one that holds the lock.
 ///
 /// What is there: `step-000000200/` (a checkpoint), `latest` and `best` (names, written behind it), `.lock`, and while
-/// one is written `.partial-step-000000200-<attempt>/`.
+/// one is written `.partial-step-000000200-<attempt>/`. At a start `.seen-<job>`.
 class CheckpointRoot {
  public:
   explicit CheckpointRoot(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -49,6 +49,8 @@ class CheckpointRoot {
   std::optional<BestCheckpoint> best() const;
 
   static std::string name_of(std::int64_t step);
+  /// By which ranks of a job see that this folder is one for all.
+  std::filesystem::path token(const std::string& job) const;
   std::filesystem::path partial(std::int64_t step, const std::string& attempt) const;
 
   /// The committed `partial` becomes the checkpoint of that step, in the place of one that is there, then `latest`.

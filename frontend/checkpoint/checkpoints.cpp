@@ -109,7 +109,7 @@ Status Checkpoints::take_memory() {
 /// Rank 0 commits what all have written, so all hosts must see one folder.
 Status Checkpoints::check_shared_folder() {
   RankLink& link = *parts_.link;
-  const fs::path token = root_.folder() / (".seen-" + job_);
+  const fs::path token = root_.token(job_);
   if (leads()) BALEEN_TRY(replace_file(token, job_ + "\n"));
   BALEEN_TRY(link.barrier(key("token")));
   std::error_code failure;

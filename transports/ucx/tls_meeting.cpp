@@ -1,18 +1,15 @@
 /// \file How ranks find each other: addresses, listening, and strangers who knock.
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <linux/tcp.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <set>
 #include <sstream>
 
+#include "addresses.hpp"
 #include "baleen/network.hpp"
 #include "sockets.hpp"
 #include "tls_wire.hpp"
@@ -28,79 +25,6 @@ constexpr std::size_t kMostStrangers = 64;
 constexpr auto kStrangersTime = 5s, kTryTime = 3s;
 // Who is awaited may have to try several times.
 constexpr auto kLonger = 5s;
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  bool is_loopback = false;
-
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-};
-
-std::string text_of(const Address& address) {
-  char text[INET6_ADDRSTRLEN] = "?";
-  const bool is_four = address.storage.ss_family == AF_INET;
-  const auto& four = reinterpret_cast<const sockaddr_in&>(address.storage);
-  const auto& six = reinterpret_cast<const sockaddr_in6&>(address.storage);
-  inet_ntop(address.storage.ss_family, is_four ? static_cast<const void*>(&four.sin_addr) : &six.sin6_addr, text,
-            sizeof text);
-  return std::string(text) + " " + std::to_string(ntohs(is_four ? four.sin_port : six.sin6_port));
-}
-
-/// "10.0.0.1 4711"; nothing where it is no address.
-std::optional<Address> address_from(const std::string& text) {
-  const std::size_t space = text.find(' ');
-  if (space == std::string::npos) return std::nullopt;
-  const std::string name = text.substr(0, space);
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data() + space + 1, end, port).ptr != end) return std::nullopt;
-  Address address;
-  auto& four = reinterpret_cast<sockaddr_in&>(address.storage);
-  auto& six = reinterpret_cast<sockaddr_in6&>(address.storage);
-  if (inet_pton(AF_INET, name.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    address.size = sizeof four;
-    address.is_loopback = ntohl(four.sin_addr.s_addr) >> 24 == 127;
-  } else if (inet_pton(AF_INET6, name.c_str(), &six.sin6_addr) == 1) {
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(port);
-    address.size = sizeof six;
-    address.is_loopback = IN6_IS_ADDR_LOOPBACK(&six.sin6_addr);
-  } else {
-    return std::nullopt;
-  }
-  return address;
-}
-
-struct Interfaces {
-  std::vector<Address> addresses;
-  std::set<std::string> names;
-};
-
-/// Of devices that are up; `devices`: empty, or the names of those that count. Link-local addresses do not.
-Interfaces interfaces(const std::vector<std::string>& devices) {
-  Interfaces all;
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return all;
-  for (const ifaddrs* one = first; one; one = one->ifa_next) {
-    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP)) continue;
-    const bool is_four = one->ifa_addr->sa_family == AF_INET, is_six = one->ifa_addr->sa_family == AF_INET6;
-    if (!is_four && !is_six) continue;
-    all.names.insert(one->ifa_name);
-    if (!devices.empty() && std::find(devices.begin(), devices.end(), one->ifa_name) == devices.end()) continue;
-    if (is_six && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr)) continue;
-    Address address;
-    address.size = is_four ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::memcpy(&address.storage, one->ifa_addr, address.size);
-    address.is_loopback = one->ifa_flags & IFF_LOOPBACK;
-    all.addresses.push_back(address);
-  }
-  freeifaddrs(first);
-  return all;
-}
 
 Interfaces places_to_listen(const Options& options) {
   if (options.devices == "all") return interfaces({});
@@ -144,23 +68,28 @@ Result<std::unique_ptr<TlsWire>> TlsWire::create(const Host& host, const Options
   return made;
 }
 
+bool TlsWire::listen(const Address& address) {
+  FileHandle socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Address bound = address;
+  bound.size = sizeof bound.storage;
+  if (!socket || bind(socket.get(), address.get(), address.size) != 0 || ::listen(socket.get(), SOMAXCONN) != 0 ||
+      getsockname(socket.get(), bound.get(), &bound.size) != 0)
+    return false;
+  address_ += text_of(bound) + "\n";
+  listeners_.push_back(std::move(socket));
+  watch_listener(listeners_.size() - 1);
+  return true;
+}
+
 // Each address has a socket of its own, so that nobody else's device is listened on.
 Status TlsWire::listen(const Options& options) {
   const Interfaces mine = places_to_listen(options);
   std::string refusal;
-  for (const Address& address : mine.addresses) {
-    FileHandle socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    Address bound = address;
-    if (!socket || bind(socket.get(), address.get(), address.size) != 0 || ::listen(socket.get(), SOMAXCONN) != 0 ||
-        getsockname(socket.get(), bound.get(), &bound.size) != 0) {
-      refusal = std::strerror(errno);
-      continue;
-    }
-    address_ += text_of(bound) + "\n";
-    listeners_.push_back(std::move(socket));
-    watch_listener(listeners_.size() - 1);
-  }
-  if (!listeners_.empty()) return {};
+  for (const Address& address : mine.addresses)
+    if (!listen(address)) refusal = std::strerror(errno);
+  const bool has_network = !listeners_.empty();
+  listen(any_local_address());  // ranks of this host find each other by their network addresses, too
+  if (has_network) return {};
   return unsupported("ucx: encrypt = true: no address to listen on with devices = \"" + options.devices + "\"" +
                      (refusal.empty() ? "" : " (" + refusal + ")") + "; this machine has " + joined(mine.names) +
                      "; name one of these in [transport] devices, or leave it out");
@@ -219,8 +148,13 @@ Status TlsWire::open(std::int32_t rank, const std::string& address) {
   std::istringstream lines(address);
   for (std::string line; std::getline(lines, line);)
     if (address_from(line)) link.addresses.push_back(line);
-  std::stable_partition(link.addresses.begin(), link.addresses.end(),
-                        [&](const std::string& line) { return address_from(line)->is_loopback == is_here; });
+  std::erase_if(link.addresses, [&](const std::string& line) { return !is_here && address_from(line)->is_local(); });
+  const auto first = [&](auto is_nearer) {
+    std::stable_partition(link.addresses.begin(), link.addresses.end(),
+                          [&](const std::string& line) { return is_nearer(*address_from(line)); });
+  };
+  first([&](const Address& address) { return address.is_loopback == is_here; });
+  first([](const Address& address) { return address.is_local(); });
   if (link.addresses.empty())
     return internal("ucx: rank " + std::to_string(rank) + " gave no address; do all ranks run the same version?");
   connect(link);
@@ -230,7 +164,7 @@ Status TlsWire::open(std::int32_t rank, const std::string& address) {
 void TlsWire::connect(Link& link) {
   const Address address = *address_from(link.addresses[link.next_address]);
   link.deadline = Clock::now() + kTryTime;
-  link.socket = FileHandle(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  link.socket = FileHandle(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!link.socket) return try_again(link, std::strerror(errno));
   send_at_once(link.socket.get());
   if (::connect(link.socket.get(), address.get(), address.size) != 0 && errno != EINPROGRESS)

@@ -18,6 +18,8 @@
 
 namespace baleen::ucx {
 
+struct Address;
+
 class TlsWire final : public Wire {
  public:
   /// Learns the job's key from rank 0, and listens.
@@ -111,6 +113,7 @@ class TlsWire final : public Wire {
 
   // tls_meeting.cpp
   Status listen(const Options& options);
+  bool listen(const Address& address);  ///< false: see errno
   void stop_listening();
   void accept(int listener);
   void hear_stranger(std::size_t number);

@@ -57,6 +57,7 @@ class Joining {
     auto session = begin(hello);
     if (!session) return refused(to, session.error());
     BALEEN_TRY(shake(socket.get(), *session, to));
+    BALEEN_TRY(is_let_in(socket.get(), to));
     return std::make_unique<HostLink>(std::move(socket), *std::move(session), options_.timeouts);
   }
 
@@ -109,6 +110,19 @@ class Joining {
         return refused(with, status.error());
       }
     }
+  }
+  /// The first host says something as soon as it knows who this is. Where too many strangers knock, it may have closed
+  /// the connection before.
+  Status is_let_in(int socket, const TcpAddress& by) {
+    const auto until = Clock::now() + options_.timeouts.handshake_timeout;
+    while (Clock::now() < until) {
+      BALEEN_TRY(wait(socket, POLLIN, kPause));
+      char byte = 0;
+      const ssize_t got = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got > 0) return {};
+      if (got == 0 || (errno != EAGAIN && errno != EINTR)) return for_now("it closed the connection", by);
+    }
+    return for_now("it does not go on", by);
   }
   /// What comes next, at most `most` bytes.
   Result<std::string> receive(int socket, std::size_t most, const TcpAddress& from) {

@@ -1,4 +1,6 @@
-/// \file Where ranks listen: on one host nobody beyond it can reach them.
+/// \file Where ranks listen and connect: on one host nobody beyond it can reach them.
+#include <sys/socket.h>
+
 #include "support/listening.hpp"
 #include "ucx_run.hpp"
 
@@ -30,6 +32,30 @@ TEST(Ports, AreOpenedWhereTheEnvironmentSays) {
                     }),
             "");
   unsetenv("UCX_NET_DEVICES");
+}
+
+/// Of this process, over IP.
+int connections() {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    const int file = std::stoi(entry.path().filename());
+    if (getpeername(file, reinterpret_cast<sockaddr*>(&peer), &size) == 0)
+      found += peer.ss_family == AF_INET || peer.ss_family == AF_INET6;
+  }
+  return found;
+}
+
+TEST(Ports, OfEncryptedRanksOfOneHostAreNotUsed) {
+  const auto body = [](int wanted) {
+    return [wanted](Rank& rank) {
+      expect_sum(rank, rank.world(), 50'000);
+      expect((connections() > 0) == (wanted > 0), std::to_string(connections()) + " connections over IP");
+    };
+  };
+  EXPECT_EQ(run_ucx(3, {{"encrypt", "true"}}, body(0)), "");
+  EXPECT_EQ(run_ucx(3, {{"tls", "tcp"}, {"direct", "false"}}, body(1)), "") << "nothing is seen here";
 }
 
 }  // namespace

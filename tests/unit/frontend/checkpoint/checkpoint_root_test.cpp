@@ -127,6 +127,16 @@ TEST_F(Root, LeavesFoldersThatAreNamedAlmostLikeItsOwn) {
     EXPECT_TRUE(fs::exists(path / name / "shard-a-00001-of-00001.safetensors")) << name;
 }
 
+TEST_F(Root, RemovesTokensOfJobsThatWereKilled) {
+  CheckpointRoot root(path);
+  fs::create_directories(path);
+  const fs::path token = root.token("0123"), written = token.string() + ".partial.host.1.2.3";
+  for (const fs::path& one : {token, written}) std::ofstream(one) << "0123\n";
+  ASSERT_TRUE(root.begin_writing(format));
+  EXPECT_FALSE(fs::exists(token));
+  EXPECT_FALSE(fs::exists(written));
+}
+
 TEST_F(Root, RemovesWhatAnEarlierProcessLeftUnfinished) {
   {
     CheckpointRoot root(path);

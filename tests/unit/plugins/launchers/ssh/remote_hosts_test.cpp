@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "ssh/joining.hpp"
+#include "ssh/listener.hpp"
 #include "support/free_port.hpp"
 
 namespace baleen::launchers {
@@ -197,6 +198,36 @@ TEST_F(RunningHostsTest, AreDismissed) {
   while (!first.is_over() && Clock::now() < until) turn();
   EXPECT_TRUE(first.is_over());
   EXPECT_EQ(record.events.size(), 1u);
+}
+
+/// A first host that too many strangers knock at closes connections whose proof it has not read yet.
+TEST(Joining, GoesOnWhereTheProofWasNotRead) {
+  ClusterOptions options;
+  options.meeting.secret = Secret::fresh();
+  options.host_index = 1;
+  auto listener =
+      Listener::open(*TcpAddress::find("127.0.0.1", 0), options.meeting.secret, options.log, options.timeouts);
+  ASSERT_TRUE(listener) << listener.error().text();
+  const std::string at = listener->address().text();
+  options.meeting.port = static_cast<std::uint16_t>(std::stoi(at.substr(at.rfind(':') + 1)));
+  const Topology topology{{{"a", 1, "127.0.0.1"}, {"b", 1, "127.0.0.1"}}};
+  auto joined =
+      std::async(std::launch::async, [&] { return join_first_host(options, topology, [] { return std::nullopt; }); });
+  std::unique_ptr<HostLink> link;
+  int came = 0;
+  const auto until = Clock::now() + std::chrono::minutes(1);
+  while (joined.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready && Clock::now() < until) {
+    for (auto& peer : listener->turn(Clock::now())) {
+      EXPECT_EQ(peer.host, 1);
+      if (++came > 2)
+        link = std::make_unique<HostLink>(std::move(peer.socket), std::move(peer.session), options.timeouts);
+    }
+    if (link) (void)link->serve(Clock::now());
+  }
+  EXPECT_EQ(came, 3) << "two were closed without a word";
+  const auto other = joined.get();
+  ASSERT_TRUE(other) << other.error().text();
+  EXPECT_FALSE((*other)->is_over(Clock::now()));
 }
 
 }  // namespace
