@@ -162,15 +162,15 @@ endfunction()
 set(BALEEN_PLACES_COMPUTING 10)
 set(BALEEN_PLACES_WAITING 2)
 
-# baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...] [OPTIMISED] [WAITS] [SAMPLE k] [TIMEOUT seconds]): a
+# baleen_add_test(NAME graph.autodiff SOURCES ... LINK ... [LABELS ...] [OPTIMISED] [WAITS | ALONE] [SAMPLE k] [TIMEOUT seconds]): a
 # GoogleTest program, its cases in ctest. Each case has the label of its kind besides the given ones, and the target
 # tests_<kind> builds the program.
 # OPTIMISED: a unit or error suite that the release build runs at each landing; all others are run by the sanitizers' build
-# only. WAITS: its cases mostly wait. SAMPLE: of every k cases one runs at each landing, another one the next time.
+# only. WAITS: its cases mostly wait. ALONE: nothing else runs beside. SAMPLE: of every k cases one runs at each landing, another one the next time.
 # NUMERIC: the cases of a unit suite whose names match compute much, which takes twenty times as long with sanitizers: the
 # release build runs them all at each landing, and the sanitizers' build one of eight.
 function(baleen_add_test)
-  cmake_parse_arguments(A "OPTIMISED;WAITS" "NAME;TIMEOUT;SAMPLE;NUMERIC" "SOURCES;LINK;LABELS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(A "OPTIMISED;WAITS;ALONE" "NAME;TIMEOUT;SAMPLE;NUMERIC" "SOURCES;LINK;LABELS;DEPENDS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(test_${A_NAME} ${A_SOURCES})
@@ -218,6 +218,10 @@ function(baleen_add_test)
   endif()
   if(A_WAITS)
     baleen_waiting_cases(NAME ${A_NAME} MATCHING ".")
+  endif()
+  if(A_ALONE)
+    file(APPEND ${file} "foreach(name IN LISTS test_${A_NAME}_TESTS)\n"
+      "  set_tests_properties(\${name} PROPERTIES RUN_SERIAL ON)\nendforeach()\n")
   endif()
 endfunction()
 

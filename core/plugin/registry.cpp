@@ -35,11 +35,11 @@ const Descriptor* highest(const std::vector<Descriptor>& descriptors, std::strin
   return best;
 }
 
-Error none_found(std::string_view kind) {
+Error none_found(std::string_view kind, const std::string& refused) {
   const Kind* known = find_kind(kind);
   return Error{BALEEN_NOT_FOUND,
                "no " + std::string(kind) + " plugin was found; build one (folder " +
-                   std::string(known ? known->folder : "?") + ") or name its folder with --plugin-path",
+                   std::string(known ? known->folder : "?") + ") or name its folder with --plugin-path" + refused,
                {}};
 }
 
@@ -139,7 +139,7 @@ std::string Registry::refused_files() const {
 
 Result<Descriptor> Registry::best(std::string_view kind) const {
   const Descriptor* found = highest(descriptors_, kind, [](const Descriptor&) { return true; });
-  if (!found) return none_found(kind);
+  if (!found) return none_found(kind, refused_files());
   return *found;
 }
 
@@ -149,7 +149,7 @@ Result<Descriptor> Registry::by_extension(std::string_view kind, std::string_vie
     if (one.kind == kind && !one.extension.empty()) known.push_back(one.extension);
   const auto matches = [&](const Descriptor& one) { return one.extension == extension; };
   const Descriptor* found = highest(descriptors_, kind, matches);
-  if (!found && known.empty()) return none_found(kind);
+  if (!found && known.empty()) return none_found(kind, refused_files());
   if (!found)
     return Error{BALEEN_NOT_FOUND, unknown_word("ending of a " + std::string(kind) + " file", extension, known), {}};
   return *found;

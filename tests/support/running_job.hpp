@@ -27,9 +27,9 @@
 
 namespace baleen::test {
 
-/// Shared memory that nobody would remove any more: names under /dev/shm of ours and of UCX's, and System V segments
-/// whose makers are dead and to which nobody is attached.
-inline std::set<std::string> shared_memory_names() {
+/// Shared memory: names under /dev/shm of ours and of UCX's, and System V segments. `abandoned`: of these only those
+/// that nobody would remove any more, since their makers are dead and nobody is attached.
+inline std::set<std::string> shared_memory_names(bool abandoned = false) {
   std::set<std::string> names;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", none))
@@ -43,8 +43,8 @@ inline std::set<std::string> shared_memory_names() {
     std::istringstream words(line);
     std::string key, id, rights, bytes, maker, last, attached;
     words >> key >> id >> rights >> bytes >> maker >> last >> attached;
-    if (key == "0" && attached == "0" && !std::filesystem::exists("/proc/" + maker))
-      names.insert("System V segment " + id + " of " + bytes + " bytes");
+    const bool is_abandoned = attached == "0" && !std::filesystem::exists("/proc/" + maker);
+    if (key == "0" && (is_abandoned || !abandoned)) names.insert("System V segment " + id + " of " + bytes + " bytes");
   }
   return names;
 }
@@ -54,7 +54,7 @@ inline std::set<std::string> shared_memory_left(const std::set<std::string>& bef
   std::set<std::string> left;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (bool is_first = true;; is_first = false) {
-    const std::set<std::string> now = shared_memory_names();
+    const std::set<std::string> now = shared_memory_names(true);
     std::set<std::string> both;
     for (const std::string& name : now)
       if (!before.contains(name) && (is_first || left.contains(name))) both.insert(name);
@@ -62,6 +62,14 @@ inline std::set<std::string> shared_memory_left(const std::set<std::string>& bef
     if (left.empty() || std::chrono::steady_clock::now() > deadline) return left;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+}
+
+/// 'T': stopped; 'S': sleeps; '?': there is no such process.
+inline char state_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '?';
 }
 
 /// Calls `condition` until it holds; false if it does not within `limit`.

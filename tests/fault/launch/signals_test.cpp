@@ -36,22 +36,52 @@ TEST(LaunchSignals, NameARankThatAnotherEndedByTheSame) {
   EXPECT_EQ(job.err(), "error: rank 1: killed by SIGTERM\n");
 }
 
-TEST(LaunchSignals, FromATerminalComeOnce) {
-  FakeTerminal terminal(80);
-  RunningJob job(rank_program({"2", "*:count:" + std::to_string(SIGINT)}), {terminal.descriptor(), ""});
-  std::string text;
-  const auto shows = [&](const std::string& wanted, int times) {
+class LaunchTerminal : public testing::Test {
+ protected:
+  bool shows(const std::string& wanted, int times) {
     return holds_within(std::chrono::seconds(60), [&] {
       text += terminal.text();
       int found = 0;
       for (std::size_t at = 0; (at = text.find(wanted, at)) != std::string::npos; ++at) ++found;
       return found >= times;
     });
-  };
+  }
+
+  FakeTerminal terminal{400};
+  std::string text;
+};
+
+TEST_F(LaunchTerminal, SendsASignalOnce) {
+  RunningJob job(rank_program({"2", "*:count:" + std::to_string(SIGINT)}), {terminal.descriptor(), ""});
   ASSERT_TRUE(shows("counting", 2)) << text;
   terminal.type("\x03");
   EXPECT_TRUE(shows("counted 1\r\n", 2)) << text;
   EXPECT_EQ(job.ends(), 0);
+}
+
+/// Ctrl-Z, `fg` and Ctrl-C at a shell.
+TEST_F(LaunchTerminal, StopsAJobThatGoesOnWithTheShell) {
+  RunningJob shell({"/usr/bin/env", "TERM=dumb", "/bin/bash", "--norc", "--noprofile", "-i"},
+                   {terminal.descriptor(), ""});
+  terminal.type(rank_program({}).front() + " 2 '*:pid' '*:naps'\n");
+  ASSERT_TRUE(shows("\npid ", 1) && shows("\n[rank 1] pid ", 1)) << text;
+  const pid_t ranks[] = {process_of(text, 0), process_of(text, 1)};
+  const auto are_stopped = [&] { return state_of(ranks[0]) == 'T' && state_of(ranks[1]) == 'T'; };
+  for (int times = 1; times <= 2; ++times) {
+    terminal.type("\x1a");
+    ASSERT_TRUE(shows("Stopped", times)) << text;
+    EXPECT_TRUE(holds_within(std::chrono::seconds(5), are_stopped)) << text;
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // longer than the silence that is allowed
+    terminal.type("fg\n");
+    EXPECT_TRUE(holds_within(std::chrono::seconds(5), [&] { return !are_stopped(); })) << text;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  terminal.type("\x03");
+  terminal.type("echo \"code\" $?\nexit\n");
+  EXPECT_TRUE(shows("\ncode 130\r\n", 1)) << text;
+  EXPECT_EQ(text.find("error"), std::string::npos) << text;
+  EXPECT_EQ(shell.ends(), 0) << text;
+  EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return shell.processes().empty(); }));
 }
 
 TEST(LaunchSignals, ThatWereIgnoredStaySo) {

@@ -20,13 +20,6 @@ using std::chrono::steady_clock;
 constexpr int kRanks = 3;
 constexpr int kForEver = 1'000'000'000;
 
-/// As /proc has it: 'T' is stopped.
-char state_of(pid_t process) {
-  const std::string text = read_file("/proc/" + std::to_string(process) + "/stat");
-  const std::size_t name_end = text.rfind(')');
-  return name_end + 2 < text.size() ? text[name_end + 2] : '?';
-}
-
 class Training : public testing::TestWithParam<int> {
  protected:
   std::unique_ptr<RunningJob> job;

@@ -37,7 +37,7 @@ TEST_P(ConvertedPlan, IsSoundAndReadsEverythingAsPlaced) {
   EXPECT_TRUE(laid_out) << laid_out.error().text();
 }
 
-TEST_P(ConvertedPlan, HasTheCollectivesOfTheTable) {
+TEST_P(ConvertedPlan, AgreesWithTheCountOfItsTransfers) {
   const auto plan = test::make_plan(GetParam());
   const Converted converted = convert(plan);
   std::map<std::tuple<Phase, std::string, std::string>, std::int64_t> counted, expected;

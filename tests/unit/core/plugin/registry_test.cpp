@@ -166,6 +166,12 @@ TEST_F(FindPlugins, SaysHowToGetAKindThatIsMissing) {
             "no compute plugin was found; build one (folder plugins/compute) or name its folder with --plugin-path");
 }
 
+TEST_F(FindPlugins, NamesRefusedFilesWhereAKindIsMissing) {
+  const std::string bad = folder_.write("bad.so", "not ELF at all");
+  const std::string text = discover({{folder_.path(), ""}}).best("compute").error().text();
+  EXPECT_TRUE(text.ends_with("--plugin-path; refused: " + bad + ": not ELF: it is no shared library")) << text;
+}
+
 TEST_F(FindPlugins, ChoosesByExtension) {
   EXPECT_EQ(three().by_extension("data", "csv")->name, "beta");
   EXPECT_EQ(three().by_extension("data", "tx").error().text(),
