@@ -1,9 +1,12 @@
-/// \file Plans of large models, as people train them: bytes of states and bytes sent by formula.
+/// \file Plans of large models, as people train them: bytes of states and bytes sent by formula, and what planning
+/// takes.
 ///
 /// Model and symbols: closed_forms.hpp, with learned positions of s·h elements, in fp32. E elements of a rank beside
 /// ZeRO: (12Lh² + Vh + 7Lh)/t + (6L + 2 + s)h in 1d on t ranks. Parameters 4E (over N at stage 3), moments 8E/N. Sent
 /// along `data`: 2 · 4E (N - 1)/N, at stage 3 once more what backward reads; along `tensor`: (t - 1)/t of
 /// 2 (4L + 2) bsh elements and three numbers a token for the loss.
+#include <sys/resource.h>
+
 #include "parity/plan/planned.hpp"
 
 namespace baleen::test {
@@ -21,6 +24,36 @@ void PrintTo(const Large& one, std::ostream* out) { *out << one.name; }
 
 class LargePlan : public ::testing::TestWithParam<Large> {};
 
+constexpr double kVocabulary = 50304, kContext = 2048;
+
+/// Of the processes that this one has waited for.
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+/// A plan is made in 10 s of one processor, and in 1 GiB: here the peak of the largest process so far.
+Planned plan_in_time(const std::string& manifest, double layers, double width, double heads, double batch) {
+  const auto word = [](const char* name, double number) {
+    return std::string(name) + "=" + std::to_string(static_cast<long>(number));
+  };
+  const double before = processor_seconds();
+  const Planned planned =
+      plan_of("plan/gpt_large", manifest + "[compute]\nmemory = 1000000000\n",
+              {word("layers", layers), word("dim", width), word("heads", heads), word("context", kContext),
+               word("batch", batch), "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_LT(processor_seconds() - before, 10);
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  EXPECT_LT(used.ru_maxrss, 1 << 20) << "KiB";
+  return planned;
+}
+
 double sent_along(const PlannedRanks& one, const std::string& axis) {
   double bytes = 0;
   for (const auto& [key, number] : one.numbers)
@@ -30,18 +63,10 @@ double sent_along(const PlannedRanks& one, const std::string& axis) {
 
 TEST_P(LargePlan, HoldsAndSendsWhatTheFormulasSay) {
   const Large& c = GetParam();
-  constexpr double kVocabulary = 50304, kContext = 2048;
-  const auto word = [](const char* name, double number) {
-    return std::string(name) + "=" + std::to_string(static_cast<long>(number));
-  };
-  const Planned planned =
-      plan_of("plan/gpt_large",
-              manifest_of({{"data", c.data}, {"tensor", c.tensor}},
-                          "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) +
-                              "\n[[plan]]\nstrategy = \"tensor\"\n[compute]\nmemory = 1000000000\n"),
-              {word("layers", c.layers), word("dim", c.width), word("heads", c.heads), word("context", kContext),
-               word("batch", c.data), "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});
-  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const Planned planned = plan_in_time(manifest_of({{"data", c.data}, {"tensor", c.tensor}},
+                                                   "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) +
+                                                       "\n[[plan]]\nstrategy = \"tensor\"\n"),
+                                       c.layers, c.width, c.heads, c.data);
   const double l = c.layers, h = c.width, t = c.tensor, n = c.data;
   const double read_again = (12 * l * h * h + kVocabulary * h) / t;  // weights; the rest is less than 0.1 % of them
   const double held = (12 * l * h * h + kVocabulary * h + 7 * l * h) / t + (6 * l + 2 + kContext) * h;
@@ -52,6 +77,23 @@ TEST_P(LargePlan, HoldsAndSendsWhatTheFormulasSay) {
     EXPECT_NEAR(one.bytes("optimizer") / (8 * held / n), 1, 0.01);
     EXPECT_NEAR(sent_along(one, "data") / along_data, 1, 0.01);
     EXPECT_NEAR(sent_along(one, "tensor") / along_tensor, 1, 0.01);
+  }
+}
+
+/// GPT-3 with shards over both axes of a mesh, in either order: each rank holds one of 1,024.
+TEST(LargePlanOverTwoAxes, IsMadeInTimeInEitherOrder) {
+  if (!has_plugin("strategy", "sequence")) GTEST_SKIP() << "no strategy `sequence` in this tree";
+  constexpr double kLayers = 96, kWidth = 12288, kRanks = 1024;
+  const std::string plan =
+      "[[plan]]\nstrategy = \"zero\"\nstage = 3\nextra_axes = \"sequence\"\n[[plan]]\nstrategy = \"sequence\"\n";
+  for (const MeshAxes& mesh : {MeshAxes{{"data", 128}, {"sequence", 8}}, MeshAxes{{"sequence", 8}, {"data", 128}}}) {
+    SCOPED_TRACE(mesh.front().first + " first");
+    const Planned planned = plan_in_time(manifest_of(mesh, plan), kLayers, kWidth, 96, 128);
+    const double held = 12 * kLayers * kWidth * kWidth + (kVocabulary + kContext) * kWidth + 13 * kLayers * kWidth;
+    for (const PlannedRanks& one : planned.classes) {
+      EXPECT_NEAR(one.bytes("parameters") / (4 * held / kRanks), 1, 0.01);
+      EXPECT_NEAR(one.bytes("optimizer") / (8 * held / kRanks), 1, 0.01);
+    }
   }
 }
 
