@@ -22,6 +22,7 @@ Experiments optimizer_experiments();
 Experiments data_experiments();
 Experiments strategy_experiments();
 Experiments machine_experiments();  ///< compute, transports, monitors
+Experiments offload_experiments();
 
 /// Files for data sets that last as long as this process.
 const TemporaryFolder& files();

@@ -40,6 +40,7 @@ std::string manifest(const Job& job) {
   for (const auto& [name, options] : job.plan) text += "[[plan]]\nstrategy = \"" + name + "\"\n" + toml_lines(options);
   text += section("compute", job.compute, job.compute_options);
   text += section("transport", job.transport, job.transport_options);
+  text += section("offload", job.offload, job.offload_options);
   for (const auto& [name, options] : job.monitors) text += "[monitors." + name + "]\n" + toml_lines(options);
   return manifest_of(job.mesh, text);
 }
@@ -102,6 +103,7 @@ Job Job::with(const std::string& kind, const std::string& name, const Options& o
   if (kind == "data") put(job.data, job.data_options);
   if (kind == "compute") put(job.compute, job.compute_options);
   if (kind == "transport") put(job.transport, job.transport_options);
+  if (kind == "offload") put(job.offload, job.offload_options);
   if (kind == "strategy") job.plan[name] = options;
   if (kind == "monitor") job.monitors[name] = options;
   return job;

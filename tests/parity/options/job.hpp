@@ -28,7 +28,8 @@ struct Job {
   Options optimizer_options{}, data_options{};
   std::map<std::string, Options> plan{};  ///< strategies with their options, in order of names
   std::string compute, transport;         ///< "": the usual one
-  Options compute_options{}, transport_options{};
+  std::string offload;                    ///< the store, of a plan that needs it; "": none
+  Options compute_options{}, transport_options{}, offload_options{};
   std::map<std::string, Options> monitors{};
   std::string groups;                    ///< a Lua list of the optimizer's groups; "": none
   std::string script;                    ///< of tests/parity; "": a job of a layer or two, with the data above

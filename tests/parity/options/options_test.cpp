@@ -26,10 +26,9 @@ std::vector<std::string> members(const std::string& kind) {
   return all;
 }
 
-/// Options of offload backends change no number and no line of a run: unit tests show what they do.
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* kind : {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint"})
+  for (const char* kind : {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint", "offload"})
     for (const std::string& member : members(kind)) {
       const baleen_descriptor_t descriptor = read_descriptor(built_plugin(kind, member));
       for (const baleen_option_t& option : descriptor.options) {
@@ -44,7 +43,8 @@ std::vector<Case> cases() {
 const Experiments& experiments() {
   static const Experiments all = [] {
     Experiments found = optimizer_experiments();
-    for (Experiments more : {data_experiments(), strategy_experiments(), machine_experiments()}) found.merge(more);
+    for (Experiments more : {data_experiments(), strategy_experiments(), machine_experiments(), offload_experiments()})
+      found.merge(more);
     return found;
   }();
   return all;
