@@ -19,6 +19,11 @@ def listed(build):
     return cases
 
 
+def suite_of(name):
+    """Of a case's name; a program that is not built stands for its suite."""
+    return re.sub(r"^test_(.*)_NOT_BUILT$", r"\1", name.split("/")[0])
+
+
 def rate(labels, word="sample"):
     """K of the label sample_K; 1 without one."""
     found = [re.fullmatch(word + r"_(\d+)", label) for label in labels]

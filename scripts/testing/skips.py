@@ -89,6 +89,28 @@ class ExpectedSkips:
         return out
 
 
+class ExpectedSuites:
+    """Lines `suite  [condition]`: where the condition holds the suite may be missing."""
+
+    def __init__(self, path):
+        self.path, self.suites = pathlib.Path(path), {}
+        for number, line in enumerate(self.path.read_text().splitlines(), 1):
+            words = line.split()
+            if not words or line.startswith("#"):
+                continue
+            if len(words) > 2 or (len(words) == 2 and words[1] not in CONDITIONS):
+                raise SystemExit(f"error: {path}:{number}: `{line}` is not `suite  [condition]`; conditions are "
+                                 + ", ".join(sorted(CONDITIONS)))
+            self.suites[words[0]] = words[1] if len(words) == 2 else None
+
+    def complaints(self, found):
+        """What is wrong about the suites that the builds of a level have: pairs of a name and a sentence."""
+        missing = [name for name, condition in self.suites.items()
+                   if name not in found and not (condition and CONDITIONS[condition]())]
+        return ([(name, f"is missing from this build, and {self.path.name} expects it") for name in sorted(missing)]
+                + [(name, f"is not in {self.path.name}") for name in sorted(found - self.suites.keys())])
+
+
 def has_cuda():
     """Whether this machine has what compiles the plugin cuda."""
     return not CONDITIONS["no_cuda_toolkit"]()
