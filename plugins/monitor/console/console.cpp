@@ -143,9 +143,10 @@ void Console::print_facts(const Record& record) {
     if (view(fact.name).starts_with("rank.")) continue;
     const std::string_view name = view(fact.name);
     if (name == "unit") continue;  // shown with the throughput
-    if (name.starts_with("planned_bytes.") && fact.number == 0) continue;
+    if (is_part_of_memory(name)) continue;
     const std::string label = name == "units_per_second" ? unit_ + " per second" : label_of(fact);
-    lines += "  " + padded(label) + text_of(fact) + "\n";
+    const std::string parts = name == "planned_bytes" ? memory_parts(record, fact.number) : "";
+    lines += "  " + padded(label) + text_of(fact) + (parts.empty() ? "" : ": " + parts) + "\n";
   }
   if (!lines.empty()) lines.pop_back();
   if (!lines.empty()) print_line(lines);

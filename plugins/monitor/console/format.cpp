@@ -92,24 +92,55 @@ std::string number_text(double number) {
   return print("%.4g", number);
 }
 
+namespace {
+
+constexpr std::string_view kPlanned = "planned_bytes.", kOutside = "planned_bytes.offloaded";
+
+/// What a kind of planned bytes is for.
+std::string memory_word(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kMemory[] = {
+      {"inputs", "input data"}, {"device", "the device"},          {"padding", "alignment"},
+      {"control", "flags"},     {"optimizer", "optimizer states"}, {"scratch", "scratch"}};
+  std::string word(name.substr(kPlanned.size()));
+  for (const auto& [kind, words] : kMemory)
+    if (word == kind) word = words;
+  std::replace(word.begin(), word.end(), '_', ' ');
+  return word;
+}
+
+}  // namespace
+
+bool is_part_of_memory(std::string_view name) { return name.starts_with(kPlanned) && name != kOutside; }
+
+std::string memory_parts(const Record& record, double total) {
+  constexpr double kLeast = 0.01;  // of all; what is less is added up
+  std::vector<std::pair<double, std::string>> parts;
+  double rest = 0;
+  for (const baleen_fact_t& fact : record.facts()) {
+    const std::string_view name = view(fact.name);
+    if (!is_part_of_memory(name) || fact.number == 0) continue;
+    if (fact.number >= kLeast * total)
+      parts.emplace_back(fact.number, memory_word(name));
+    else
+      rest += fact.number;
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (rest > 0) parts.emplace_back(rest, "other");
+  std::string text;
+  for (const auto& [bytes, word] : parts) text += (text.empty() ? "" : ", ") + word + " " + bytes_text(bytes);
+  return text;
+}
+
 std::string label_of(const baleen_fact_t& fact) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"planned_bytes", "memory, planned"},
                                                                       {"seconds", "time"},
                                                                       {"peak_flops_per_second", "peak FLOP/s"},
                                                                       {"flops_per_second", "FLOP/s"}};
-  constexpr std::pair<std::string_view, std::string_view> kMemory[] = {
-      {"inputs", "input data"}, {"device", "the device"},          {"padding", "alignment"},
-      {"control", "flags"},     {"optimizer", "optimizer states"}, {"scratch", "scratch"}};
-  constexpr std::string_view kPlanned = "planned_bytes.", kSent = "sent_bytes.";
+  constexpr std::string_view kSent = "sent_bytes.";
   std::string label(view(fact.name));
   for (const auto& [name, words] : kWords)
     if (label == name) return std::string(words);
-  if (label.starts_with(kPlanned)) {
-    label.erase(0, kPlanned.size());
-    for (const auto& [name, words] : kMemory)
-      if (label == name) label = words;
-    label.insert(0, "memory for ");
-  }
+  if (label.starts_with(kPlanned)) label = "memory for " + memory_word(label);
   // "sent_bytes.KIND.AXES"
   if (label.starts_with(kSent)) {
     label.erase(0, kSent.size());

@@ -1,6 +1,7 @@
 /// \file Facts as people read them: counts, bytes, durations, and the parts of a step's line.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "baleen/monitor.hpp"
@@ -22,6 +23,11 @@ std::string number_text(double number);
 std::string label_of(const baleen_fact_t& fact);
 /// A fact's contents, by the ending of its name (`_bytes`, `_ms`, `seconds`, `parameters`, ...).
 std::string text_of(const baleen_fact_t& fact);
+
+/// Whether a fact of this name is one of those that planned memory consists of.
+bool is_part_of_memory(std::string_view name);
+/// These of a record, the largest first: "parameters 1.5 MiB, the device 1.0 MiB, other 12 B" of `total` bytes.
+std::string memory_parts(const Record& record, double total);
 
 /// The parts of a step's line in the order of importance, so that a narrow terminal loses the last first. `unit` is
 /// what throughput counts. Facts that are not known here are shown by their names.

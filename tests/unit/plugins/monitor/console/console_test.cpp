@@ -70,6 +70,21 @@ TEST_F(ConsoleTest, PrintsPlainLinesWhereTheOutputIsAFile) {
   EXPECT_EQ(lines[26], "  tokens per second            1.23 k");
 }
 
+TEST_F(ConsoleTest, TellsWhatPlannedMemoryIsForInOneLine) {
+  CapturedOutput output;
+  {
+    Console console(Screen(STDOUT_FILENO), Live::kOff, 0);
+    tell(console, BALEEN_RECORD_START, 0, 10, 0,
+         {{"planned_bytes", 4096.0},
+          {"planned_bytes.parameters", 1024.0},
+          {"planned_bytes.activations", 3072.0},
+          {"planned_bytes.offloaded", 2048.0}});
+  }
+  EXPECT_EQ(output.text(),
+            "  memory, planned              4.0 KiB: activations 3.0 KiB, parameters 1.0 KiB\n"
+            "  memory for offloaded         2.0 KiB\n");
+}
+
 TEST_F(ConsoleTest, PrintsEveryNthStepOnRequest) {
   CapturedOutput output;
   {

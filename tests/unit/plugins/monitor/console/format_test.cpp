@@ -60,6 +60,22 @@ TEST(Format, ChoosesByTheEndingOfAName) {
                           "peak FLOP/s=440 G", "ratio=0.3333"}));
 }
 
+TEST(Format, AddsSmallPartsOfMemoryUp) {
+  const TestRecord record(BALEEN_RECORD_START, 0, 10, 0,
+                          {{"planned_bytes", 10240.0},
+                           {"planned_bytes.control", 4.0},
+                           {"planned_bytes.inputs", 0.0},
+                           {"planned_bytes.optimizer", 2048.0},
+                           {"planned_bytes.parameters", 8096.0},
+                           {"planned_bytes.padding", 92.0},
+                           {"planned_bytes.offloaded", 1e9}});
+  EXPECT_EQ(memory_parts(baleen::sdk::Record(record.get()), 10240),
+            "parameters 7.9 KiB, optimizer states 2.0 KiB, other 96 B");
+  EXPECT_TRUE(is_part_of_memory("planned_bytes.pinned_states"));
+  for (const char* other : {"planned_bytes", "planned_bytes.offloaded", "sent_bytes.all_reduce.data", "parameters"})
+    EXPECT_FALSE(is_part_of_memory(other)) << other;
+}
+
 TEST(Format, PlacesTheFactsOfAStepByImportance) {
   const TestRecord record(BALEEN_RECORD_STEP, 3, 10, 1,
                           {{"novelty", 7.0},
