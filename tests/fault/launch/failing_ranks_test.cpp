@@ -100,6 +100,16 @@ void expect_ending(const std::vector<std::string>& words, int code, const std::s
   EXPECT_EQ(result.err, "error: " + message + "\n");
 }
 
+TEST(FailingRanks, AreFoundWhenTheySayNothingFromTheirStartOn) {
+  std::vector<std::string> words = rank_program({"3", "greeting=700", "stopped=300", "*:work"});
+  words.insert(words.begin(), {"/usr/bin/env", "BALEEN_TEST_MUTE=1"});
+  RunningJob job(words);
+  EXPECT_EQ(job.ends(), 4) << job.err();
+  EXPECT_NE(job.err().find("error: "), std::string::npos) << job.err();
+  EXPECT_NE(job.err().find(" s though its process lives\n"), std::string::npos) << job.err();
+  EXPECT_TRUE(holds_within(seconds(10), [&] { return job.processes().empty(); }));
+}
+
 TEST(FailingRanks, GiveTheLauncherTheirExitCode) {
   expect_ending({"3", "1:exit:7", "*:work"}, 7, "rank 1: ended with exit code 7 without saying why");
   expect_ending({"3", "1:exit:70", "*:naps"}, 70, "rank 1: ended with exit code 70 without saying why");

@@ -4,7 +4,8 @@
 ///   rank_program HOST/RANKS/ADDRESS,... [NAME=VALUE]... [WHO:VERB[:ARGUMENT]]...
 ///
 /// NAME is a member of Timeouts (in milliseconds), `threads`, `cpus`, or, with hosts, `index`, `secret` (a file),
-/// `port`, `facts`, `listen`, `start` (words between spaces). Verbs: actions.hpp.
+/// `port`, `facts`, `listen`, `start` (words between spaces). Verbs: actions.hpp. With BALEEN_TEST_MUTE in its
+/// environment no rank says anything.
 #include <unistd.h>
 
 #include <csignal>
@@ -158,6 +159,7 @@ int main(int argc, char** argv) {
   try {
     const std::string mark = launchers::LaunchOptions().mark;
     if (!words.empty() && words.front().starts_with(mark)) {
+      while (std::getenv("BALEEN_TEST_MUTE")) pause();
       const auto link = launchers::RankChannel::inherited(words.front().substr(mark.size()));
       if (!link)
         return std::fprintf(stderr, "error: `%s` is how a launcher starts its ranks; it is no option for you\n",
