@@ -62,6 +62,9 @@ def stages(level, has_cuda):
         Stage("release", "release", configure=require, without="^(gpu|bench)$",
               environment={"BALEEN_PROMISE_TRIES": "1"}),
         asan,
+        *([Stage("asan cuda", "asan", folder="asan_cuda", targets=["test_unit.cuda", "test_unit.cuda_dnn"], labels="^unit$",
+                 names=r"^unit\.cuda(_dnn)?/", sanitizes=True, configure=["-DBALEEN_CUDA=ON", "-DBALEEN_JOIN_SOURCES=ON"],
+                 environment=ASAN)] if has_cuda else []),
         only("tsan"),
         # Each source includes what it uses, which needs no optimiser.
         Stage("plain headers", "release", folder="plain", builds_only=True,
