@@ -48,6 +48,9 @@ struct GenerateOptions : ScriptOptions {
   std::string prompt;
   std::int64_t tokens = 200;
   double temperature = 0.8;  ///< 0: always the likeliest token
+  std::int64_t top_k = 0;    ///< as baleen::GenerateOptions has the next three
+  double top_p = 1;
+  std::string stop;
 };
 
 struct GraphOptions : ScriptOptions {

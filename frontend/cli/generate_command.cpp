@@ -19,7 +19,8 @@ Status generate(const GenerateOptions& options, const Setup& setup) {
     setup.log.info("generate runs on one rank; the manifest's " + std::to_string(setup.manifest.ranks()) +
                    " are for training");
   BALEEN_TRY_ASSIGN(const std::string text,
-                    run->script().generate(*run, {options.prompt, options.tokens, options.temperature}));
+                    run->script().generate(*run, {options.prompt, options.tokens, options.temperature, options.top_k,
+                                                  options.top_p, options.stop}));
   print_text(presentable(text) + "\n");
   return {};
 }

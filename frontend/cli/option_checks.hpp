@@ -36,4 +36,14 @@ inline CLI::Validator temperature_check() {
   return CLI::Validator(check, "");
 }
 
+/// A number from 0 to 1.
+inline CLI::Validator part_check() {
+  const auto check = [](const std::string& text) -> std::string {
+    double number = 0;
+    if (reads_as(text, number) && number >= 0 && number <= 1) return {};
+    return "must be a number from 0 to 1, not `" + text + "`";
+  };
+  return CLI::Validator(check, "");
+}
+
 }  // namespace baleen::app

@@ -50,6 +50,16 @@ inline void add_generate_words(CLI::App& sub, GenerateOptions& out) {
       ->type_name("X")
       ->capture_default_str()
       ->check(temperature_check());
+  sub.add_option("--top-k", out.top_k, "Draw from so many likeliest tokens only; 0: from all")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(count_check(0));
+  sub.add_option("--top-p", out.top_p,
+                 "Draw from the fewest tokens only whose probabilities add up to this part; 1: from all")
+      ->type_name("X")
+      ->capture_default_str()
+      ->check(part_check());
+  sub.add_option("--stop", out.stop, "End behind this text")->type_name("TEXT");
 }
 
 }  // namespace baleen::app

@@ -229,7 +229,7 @@ Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& op
   lua_remove(L, -2);
   impl_->job_table->push();
   push_run(L);
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 6);
   if (!options.prompt.empty()) {
     push_text(L, options.prompt);
     lua_setfield(L, -2, "prompt");
@@ -238,6 +238,12 @@ Result<std::string> Script::generate(TrainingRun& run, const GenerateOptions& op
   lua_setfield(L, -2, "tokens");
   lua_pushnumber(L, options.temperature);
   lua_setfield(L, -2, "temperature");
+  lua_pushinteger(L, options.top_k);
+  lua_setfield(L, -2, "top_k");
+  lua_pushnumber(L, options.top_p);
+  lua_setfield(L, -2, "top_p");
+  push_text(L, options.stop);
+  lua_setfield(L, -2, "stop");
   BALEEN_TRY(impl_->call_with_run(run, impl_->state->callback("the writing of text", {}), 3, 1));
   std::size_t size = 0;
   const char* text = lua_tolstring(L, -1, &size);

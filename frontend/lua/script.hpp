@@ -46,6 +46,9 @@ struct GenerateOptions {
   std::string prompt;  ///< empty: the job's, or a line's end
   std::int64_t tokens = 200;
   double temperature = 0.8;  ///< 0: always the likeliest
+  std::int64_t top_k = 0;    ///< only of so many likeliest tokens; 0: of all
+  double top_p = 1;          ///< only of the fewest tokens whose probabilities add up to it
+  std::string stop = {};     ///< what follows ends behind this text; empty: none
 };
 
 /// Owns the Lua state. Schedules of the job keep that state alive. [one thread]

@@ -4,18 +4,38 @@ local options = require "baleen.options"
 
 local generate = {}
 
---- The number of a token drawn from softmax(logits / temperature); the likeliest at temperature 0.
-local function pick(logits, temperature)
+--- Takes the weights of all tokens away but those of the `top_k` largest (0: of all), and of these of the fewest
+--- whose sum is the part `top_p` of theirs. Returns what is left in all.
+local function keep_likely(weights, top_k, top_p)
+  local order = {}
+  for i = 1, #weights do order[i] = i end
+  table.sort(order, function(a, b) return weights[a] > weights[b] or (weights[a] == weights[b] and a < b) end)
+  local most = top_k > 0 and math.min(top_k, #order) or #order
+  local among = 0
+  for i = 1, most do among = among + weights[order[i]] end
+  local total, kept = 0, 0
+  while kept < most and (kept == 0 or total < top_p * among) do
+    kept = kept + 1
+    total = total + weights[order[kept]]
+  end
+  for i = kept + 1, #order do weights[order[i]] = 0 end
+  return total
+end
+
+--- The number of a token drawn from softmax(logits / temperature), of the likeliest ones where `top_k` or `top_p` say
+--- so; the likeliest at temperature 0.
+local function pick(logits, given)
   local best = 1
   for i = 2, #logits do
     if logits[i] > logits[best] then best = i end
   end
-  if temperature == 0 then return best - 1 end
+  if given.temperature == 0 then return best - 1 end
   local weights, total = {}, 0
   for i, logit in ipairs(logits) do
-    weights[i] = math.exp((logit - logits[best]) / temperature)
+    weights[i] = math.exp((logit - logits[best]) / given.temperature)
     total = total + weights[i]
   end
+  if given.top_k > 0 or given.top_p < 1 then total = keep_likely(weights, given.top_k, given.top_p) end
   local point = math.random() * total
   for i, weight in ipairs(weights) do
     point = point - weight
@@ -74,12 +94,19 @@ function generate.check(job)
   job.data:decode(job.data:encode(job.generate.prompt))
 end
 
---- write(job, run, { prompt, tokens, temperature }): the prompt and, token by token, what follows.
+--- write(job, run, { prompt, tokens, temperature, top_k, top_p, stop }): the prompt and, token by token, what follows,
+--- up to the text `stop`.
 function generate.write(job, run, given)
   local prompt = given.prompt or (job.generate and job.generate.prompt) or "\n"
   local ids = job.data:encode(prompt)
+  local begin = #job.data:decode(ids) + 1
   for _ = 1, given.tokens do
-    ids[#ids + 1] = pick(generate.logits(run, ids), given.temperature)
+    ids[#ids + 1] = pick(generate.logits(run, ids), given)
+    if given.stop ~= "" then
+      local text = job.data:decode(ids)
+      local _, last = text:find(given.stop, begin, true)
+      if last then return text:sub(1, last) end
+    end
   end
   return job.data:decode(ids)
 end

@@ -59,6 +59,9 @@ local generate_rules = {
   prompt = { type = "string", default = "\n" },
   tokens = { type = "integer", default = 200, min = 1 },
   temperature = { type = "number", default = 0.8, min = 0 },
+  top_k = { type = "integer", default = 0, min = 0 },          -- of the likeliest tokens; 0: of all
+  top_p = { type = "number", default = 1, min = 0, max = 1 },  -- of the fewest whose probabilities add up to it
+  stop = { type = "string", default = "" },                    -- a text to end behind
 }
 
 local function check_made_by(name, value, maker)

@@ -117,6 +117,9 @@ function parallel.layout(given) end
 ---@field prompt? string
 ---@field tokens? integer
 ---@field temperature? number 0: always the likeliest
+---@field top_k? integer only of so many likeliest tokens; 0: of all
+---@field top_p? number only of the fewest tokens whose probabilities add up to it; 1: of all
+---@field stop? string what follows ends behind this text
 
 ---@class baleen.program.input
 ---@field dtype? "fp32" | "int32" | "int64" | "uint8" fp32: the job's own floating dtype

@@ -65,6 +65,9 @@ TEST(CommandLine, ChecksNumbers) {
                    "--steps: must be a whole number of at least 0, not `" + bad + "` (see `baleen run --help`)");
   expect_refused({"generate", "x.lua", "--load", "f", "--temperature=-1"},
                  "--temperature: must be a number of at least 0, not `-1` (see `baleen generate --help`)");
+  for (const std::string bad : {"1.1", "-0.1", "nan", "x"})
+    expect_refused({"generate", "x.lua", "--load", "f", "--top-p=" + bad},
+                   "--top-p: must be a number from 0 to 1, not `" + bad + "` (see `baleen generate --help`)");
 }
 
 TEST(CommandLine, SaysWhatValidateLacks) {

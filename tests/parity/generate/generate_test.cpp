@@ -76,6 +76,25 @@ TEST_F(Generate, DrawsTheSameTextFromTheSameSeed) {
   EXPECT_EQ(texts.size(), 3u) << "another seed is another text";
   EXPECT_FALSE(texts.contains(periodic(0, 13))) << "so hot a model does not keep to the period";
 }
+/// However hot: of one token, or of what makes up next to nothing, there is no choice; of all there is.
+TEST_F(Generate, DrawsOfTheLikeliestTokensOnly) {
+  const std::string likeliest = periodic(0, 13);
+  for (const std::string seed : {"1", "2", "3"}) {
+    EXPECT_EQ(text("w", 12, "30", {"--seed", seed, "--top-k", "1"}), likeliest);
+    EXPECT_EQ(text("w", 12, "30", {"--seed", seed, "--top-p", "0"}), likeliest);
+    const std::string all = text("w", 12, "30", {"--seed", seed});
+    EXPECT_EQ(text("w", 12, "30", {"--seed", seed, "--top-p", "1", "--top-k", "0"}), all);
+    EXPECT_NE(text("w", 12, "30", {"--seed", seed, "--top-k", "2"}), all);
+    EXPECT_NE(text("w", 12, "30", {"--seed", seed, "--top-p", "0.2"}), all);
+  }
+  // As learned, one letter has nearly all of the probability.
+  EXPECT_EQ(text("w", 12, "1", {"--top-p", "0.5"}), likeliest);
+}
+TEST_F(Generate, EndsBehindAText) {
+  EXPECT_EQ(text("wh", 50, "0", {"--stop", "es.w"}), periodic(0, 8));
+  EXPECT_EQ(text("whales.w", 50, "0", {"--stop", "s.w"}), periodic(0, 15)) << "not in the prompt, nor half in it";
+  EXPECT_EQ(text("wh", 5, "0", {"--stop", "nowhere"}).size(), 7u);
+}
 /// Ranks are for training: the text is that of one.
 TEST_F(Generate, IsOfOneRankOnAnyMesh) { EXPECT_EQ(text("ale", 8, "0", {"--set", "mesh.data=2"}), periodic(2, 11)); }
 

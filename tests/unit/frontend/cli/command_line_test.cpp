@@ -81,6 +81,13 @@ TEST(CommandLine, ReadsTheOtherCommands) {
   EXPECT_EQ(generate.prompt, "Hi");
   EXPECT_EQ(generate.tokens, 5);
   EXPECT_EQ(generate.temperature, 0);
+  EXPECT_EQ(generate.top_k, 0);
+  EXPECT_EQ(generate.top_p, 1);
+  const auto drawn =
+      parse<GenerateOptions>({"generate", "a.lua", "--load", "p", "--top-k", "40", "--top-p", "0.9", "--stop", "\n\n"});
+  EXPECT_EQ(drawn.top_k, 40);
+  EXPECT_EQ(drawn.top_p, 0.9);
+  EXPECT_EQ(drawn.stop, "\n\n");
   const auto infer = parse<InferOptions>(
       {"infer", "a.lua", "--load", "p", "--program", "embed", "--inputs", "in", "--outputs", "out"});
   EXPECT_EQ(infer.load, "p");
