@@ -260,7 +260,7 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
   if (given.role == GraphRole::infer) planned.outputs = outputs_of(graph);
   // A caller gives all rows at once.
   const std::int64_t micro_batches = given.role == GraphRole::evaluate ? job.gradient_accumulation_steps : 1;
-  // Without others nothing is cut, and what strategies do on one rank (offload) they do to every graph.
+  // Without others nothing is cut, and what strategies do on one rank they do to every graph.
   const bool is_whole = given.replicated && placer.has_mesh();
   BALEEN_TRY(is_whole ? placer.place_whole(graph, phases) : placer.place(graph, {}, micro_batches, phases));
   BALEEN_TRY_ASSIGN(planned.scheduled, schedule(std::move(graph), micro_batches, phases, placer.take_pipelines()));

@@ -26,13 +26,9 @@ inline int promise_tries() {
   return tries;
 }
 
-/// Tries of this process that were late.
-inline int late_tries = 0;
-
 /// Lets a late try be seen though the test may pass: in its properties, on its output, and as a line of the file that
 /// BALEEN_TEST_LATE names.
 inline void tell_late(double promise, double took, int number) {
-  ++late_tries;
   const testing::TestInfo* running = testing::UnitTest::GetInstance()->current_test_info();
   const std::string name = running ? std::string(running->test_suite_name()) + "." + running->name() : "no test";
   char line[512];

@@ -1,6 +1,5 @@
 /// \file Who waits does not keep a core busy: not for a peer, not for an event, not for nothing.
-#include <sys/resource.h>
-
+#include "support/processor_time.hpp"
 #include "ucx_run.hpp"
 
 namespace baleen::conformance {
@@ -8,19 +7,10 @@ namespace {
 
 constexpr double kSeconds = 1, kMostBusy = 0.2;
 
-double processor_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 void expect_little_work(const std::string& when, const std::function<void()>& wait) {
-  const double before = processor_seconds();
+  const double before = test::processor_seconds(RUSAGE_SELF);
   wait();
-  const double busy = processor_seconds() - before;
+  const double busy = test::processor_seconds(RUSAGE_SELF) - before;
   expect(busy < kMostBusy, when + " it was busy for " + std::to_string(busy) + " s of " + std::to_string(kSeconds));
 }
 

@@ -245,15 +245,12 @@ TEST(RandomStalls, AreNamedForWhatTheyAre) {
                                          &Stall::sleeping_callback, &Stall::another_order,
                                          &Stall::another_shape,     &Stall::lost_collective,
                                          &Stall::full_disk_of_log,  &Stall::full_disk_of_checkpoint};
-  // Of so many, one or another is late once; and where heartbeats come late, words do by design.
-  ::setenv("BALEEN_PROMISE_TRIES", "3", 1);
   std::mt19937_64 random(test::seed());
   for (std::size_t i = 0; i < BALEEN_STALLS && !testing::Test::HasFailure(); ++i) {
     Stall stall(random);
     SCOPED_TRACE("kind " + std::to_string(i % std::size(kKinds)) + ": " + stall.text());
     (stall.*kKinds[i % std::size(kKinds)])();
   }
-  EXPECT_LE(detail::late_tries, 10);
 }
 
 }  // namespace

@@ -143,6 +143,18 @@ ProcessResult run(const Job& job, const std::vector<std::string>& command, const
   return run_baleen(command_of(job, command, folder), options);
 }
 
+std::string seen_of_a_run(Job job, const std::function<std::string(const RunningJob&)>& look) {
+  job.steps = 1'000'000;
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl";
+  std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
+  words.insert(words.begin(), build_dir() + "/bin/baleen");
+  RunningJob running(words);
+  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
+    return "it does not train: " + running.err();
+  return look(running);
+}
+
 std::string numbers(const Job& job) {
   const TemporaryFolder folder;
   const ProcessResult result = run(job, {"run", "--log-json", folder / "log.jsonl"}, folder.path());

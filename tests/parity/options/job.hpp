@@ -7,6 +7,7 @@
 
 #include "parity/parity_run.hpp"
 #include "support/process.hpp"
+#include "support/running_job.hpp"
 
 namespace baleen::test::options {
 
@@ -50,6 +51,8 @@ std::vector<std::string> command_of(const Job& job, const std::vector<std::strin
 /// What a job shows, as text that is the same whenever the same job runs.
 using View = std::function<std::string(const Job&)>;
 
+/// What is seen of a run that has made three steps and goes on.
+std::string seen_of_a_run(Job job, const std::function<std::string(const RunningJob&)>& look);
 /// All that the log of a run has but times; "exit 2: what was said" where it is refused.
 std::string numbers(const Job& job);
 /// What `baleen plan` counts.

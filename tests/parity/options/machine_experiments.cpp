@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "parity/options/experiment.hpp"
-#include "support/running_job.hpp"
 
 namespace baleen::test::options {
 namespace {
@@ -44,19 +43,13 @@ std::string threads_of(const RunningJob& running) {
 }
 
 /// The same of a run; every one here has threads beside the first.
-std::string threads(Job job) {
-  job.steps = 1'000'000;
-  const TemporaryFolder folder;
-  const std::string log = folder / "log.jsonl";
-  std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
-  words.insert(words.begin(), build_dir() + "/bin/baleen");
-  RunningJob running(words);
-  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
-    return "it does not train";
-  std::string seen;
-  if (!holds_within(std::chrono::seconds(30), [&] { return !(seen = threads_of(running)).empty(); }))
-    return "no thread computes beside the first";
-  return seen;
+std::string threads(const Job& job) {
+  return seen_of_a_run(job, [](const RunningJob& running) -> std::string {
+    std::string seen;
+    if (!holds_within(std::chrono::seconds(30), [&] { return !(seen = threads_of(running)).empty(); }))
+      return "no thread computes beside the first";
+    return seen;
+  });
 }
 
 /// What the emulated libraries were asked for, in order.

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "parity/options/experiment.hpp"
-#include "support/running_job.hpp"
 
 namespace baleen::test::options {
 namespace {
@@ -49,16 +48,9 @@ std::string means(pid_t process) {
 }
 
 /// Both, of a run that has made some steps.
-std::string outside(Job job) {
-  job.steps = 1'000'000;
-  const TemporaryFolder folder;
-  const std::string log = folder / "log.jsonl";
-  std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
-  words.insert(words.begin(), build_dir() + "/bin/baleen");
-  RunningJob running(words);
-  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
-    return "it does not train: " + running.err();
-  return swap_files(running.leader()) + means(running.leader());
+std::string outside(const Job& job) {
+  return seen_of_a_run(
+      job, [](const RunningJob& running) { return swap_files(running.leader()) + means(running.leader()); });
 }
 
 /// Whether a run bears a write that takes a second.

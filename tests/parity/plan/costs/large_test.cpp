@@ -5,9 +5,8 @@
 /// ZeRO: (12Lh² + Vh + 7Lh)/t + (6L + 2 + s)h in 1d on t ranks. Parameters 4E (over N at stage 3), moments 8E/N. Sent
 /// along `data`: 2 · 4E (N - 1)/N, at stage 3 once more what backward reads; along `tensor`: (t - 1)/t of
 /// 2 (4L + 2) bsh elements and three numbers a token for the loss.
-#include <sys/resource.h>
-
 #include "parity/plan/planned.hpp"
+#include "support/processor_time.hpp"
 
 namespace baleen::test {
 namespace {
@@ -26,28 +25,18 @@ class LargePlan : public ::testing::TestWithParam<Large> {};
 
 constexpr double kVocabulary = 50304, kContext = 2048;
 
-/// Of the processes that this one has waited for.
-double processor_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_CHILDREN, &used);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 /// A plan is made in 10 s of one processor, and in 1 GiB: here the peak of the largest process so far.
 Planned plan_in_time(const std::string& manifest, double layers, double width, double heads, double batch) {
   const auto word = [](const char* name, double number) {
     return std::string(name) + "=" + std::to_string(static_cast<long>(number));
   };
-  const double before = processor_seconds();
+  const double before = processor_seconds(RUSAGE_CHILDREN);
   const Planned planned =
       plan_of("plan/gpt_large", manifest + "[compute]\nmemory = 1000000000\n",
               {word("layers", layers), word("dim", width), word("heads", heads), word("context", kContext),
                word("batch", batch), "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});
   EXPECT_EQ(planned.exit_code, 0) << planned.err;
-  EXPECT_LT(processor_seconds() - before, 10);
+  EXPECT_LT(processor_seconds(RUSAGE_CHILDREN) - before, 10);
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
   EXPECT_LT(used.ru_maxrss, 1 << 20) << "KiB";
