@@ -42,6 +42,8 @@ Outcome Supervisor::run() {
     if (const Clock::duration pause = own_pause(last_turn_, now); pause > Clock::duration{}) {
       local_.forgive(pause);
       progress_.forgive(pause);
+      opened_ += pause;
+      if (watched_) watched_->since += pause;
       if (hosts_) hosts_->forgive(pause);
     }
     last_turn_ = now;

@@ -95,6 +95,20 @@ TEST(Launch, GivesUpWaitingInTheEnd) {
   EXPECT_NE(result.err.find("rank 0 waits for key `key`; still waiting for rank 1"), std::string::npos) << result.err;
 }
 
+/// Ctrl-Z and `fg`: the time between them is nobody's wait.
+TEST(Launch, DoesNotCountThePauseOfItsOwnAsAWait) {
+  RunningJob job(rank_program({"2", "give_up=3000", "remind=3000", "*:pid", "1:count:10", "*:barrier:start"}));
+  ASSERT_TRUE(job.prints("counting")) << job.err();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // rank 0 comes to the barrier meanwhile
+  ASSERT_EQ(::kill(job.leader(), SIGTSTP), 0);
+  std::this_thread::sleep_for(std::chrono::seconds(4));
+  ASSERT_EQ(::kill(job.leader(), SIGCONT), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(job.err(), "");
+  ::kill(process_of(job.out(), 1), SIGUSR1);
+  EXPECT_EQ(job.ends(), 0) << job.err();
+}
+
 TEST(Launch, SetsAKeyOnlyOnce) {
   const ProcessResult result = run_ranks({"2", "1:put:k=1", "1:put:k=2", "*:work"});
   EXPECT_EQ(result.exit_code, 2);
