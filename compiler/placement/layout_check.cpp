@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "compiler/layout/piece.hpp"
+#include "compiler/placement/local_spread.hpp"
 #include "compiler/placement/op_letters.hpp"
 #include "compiler/placement/passes.hpp"
 
@@ -15,7 +16,13 @@ bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attrib
 
 class LayoutChecker {
  public:
-  explicit LayoutChecker(const Graph& graph) : graph_(graph), local_(graph.value_count(), 0) {}
+  LayoutChecker(const Graph& graph, std::optional<Error>* stated)
+      : graph_(graph), stated_(stated), mesh_(real_axes(graph.mesh())), local_(graph.value_count(), 0), spread_(graph) {
+    if (mesh_.axes.size() == graph.mesh().axes.size()) return;
+    on_ranks_.resize(graph.value_count());
+    for (OpId id : graph.ops())
+      for (ValueId v : graph.op(id).outputs) on_ranks_[v] = on_real_axes(graph.value(v).layout);
+  }
 
   Status run() {
     for (OpId id : graph_.ops()) {
@@ -27,6 +34,7 @@ class LayoutChecker {
       }
       if (region) {
         BALEEN_TRY(check_region(op));
+        if (op.kind->name != "from_local") spread_.visit(op);
       } else if (is_conversion(op)) {
         BALEEN_TRY(check_conversion(op));
       } else if (!op.inputs.empty() && op.schedule->owner.empty()) {
@@ -37,7 +45,16 @@ class LayoutChecker {
   }
 
  private:
-  const Layout& layout(ValueId v) const { return graph_.value(v).layout; }
+  /// Micro-batches are one rank's own, and `shard_micro` sees to them.
+  static Mesh real_axes(Mesh mesh) {
+    std::erase_if(mesh.axes, is_virtual);
+    return mesh;
+  }
+  Layout on_real_axes(Layout layout) const {
+    layout.resize(std::min(layout.size(), mesh_.axes.size()));
+    return canonical(std::move(layout));
+  }
+  const Layout& layout(ValueId v) const { return on_ranks_.empty() ? graph_.value(v).layout : on_ranks_[v]; }
   const Placement& on(ValueId v, std::size_t axis) const { return layout(v)[axis]; }
 
   Error fail(const Op& op, const std::string& what) const {
@@ -54,30 +71,34 @@ class LayoutChecker {
   }
 
   Status check_value(const Op& op, ValueId v) const {
-    if (Status status = check(layout(v), graph_.value(v).shape, graph_.mesh()); !status)
+    if (Status status = check(layout(v), graph_.value(v).shape, mesh_); !status)
       return fail(op, "result %" + std::to_string(v) + ": " + status.error().message);
     return {};
   }
 
   /// Whether `local` has room for each rank's piece of `x`: pieces are blocks of dimensions, or flat.
   bool holds_pieces(const Shape& local, const Value& x) const {
-    const Shape most = local_shape(x.shape, x.layout, graph_.mesh());
+    const Shape most = local_shape(x.shape, layout(x.id), mesh_);
     return std::equal(most.begin(), most.end(), local.begin(), local.end(), std::less_equal<>());
   }
 
-  Status check_region(const Op& op) const {
+  Status check_region(const Op& op) {
     if (op.kind->name == "to_local") {
       const Value &x = graph_.value(op.inputs[0]), &y = graph_.value(op.outputs[0]);
       if (local_[x.id] || !holds_pieces(y.shape, x))
-        return fail(op, "a piece of " + to_string(x.shape) + " in " + to_string(x.layout) + " is " +
-                            to_string(local_shape(x.shape, x.layout, graph_.mesh())) + ", and does not fit " +
+        return fail(op, "a piece of " + to_string(x.shape) + " in " + to_string(layout(x.id)) + " is " +
+                            to_string(local_shape(x.shape, layout(x.id), mesh_)) + ", and does not fit " +
                             to_string(y.shape));
       return {};
     }
     if (op.kind->name == "from_local") {
       const Value &x = graph_.value(op.inputs[0]), &y = graph_.value(op.outputs[0]);
-      if (!local_[x.id] || op.attributes.text("layout") != to_string(y.layout) || !holds_pieces(x.shape, y))
-        return fail(op, to_string(x.shape) + " is no piece of " + to_string(y.shape) + " in " + to_string(y.layout));
+      const std::string lies = to_string(layout(y.id));
+      if (!local_[x.id] || op.attributes.text("layout") != lies || !holds_pieces(x.shape, y))
+        return fail(op, to_string(x.shape) + " is no piece of " + to_string(y.shape) + " in " + lies);
+      const std::string wrong = spread_.contradiction(op);
+      if (!wrong.empty() && !stated_) return fail(op, wrong);
+      if (!wrong.empty() && !*stated_) *stated_ = fail(op, wrong);
       return {};
     }
     if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
@@ -107,12 +128,12 @@ class LayoutChecker {
       return {};
     std::string names;
     for (std::int64_t axis : axes)
-      names += (names.empty() ? "`" : ", `") + graph_.mesh().axes[static_cast<std::size_t>(axis)].name + "`";
+      names += (names.empty() ? "`" : ", `") + mesh_.axes[static_cast<std::size_t>(axis)].name + "`";
     // What an earlier step left undone is found here, where the layouts meet.
     std::string unsaid;
     for (std::size_t axis = 0; axis < from.size() && axis < to.size(); ++axis)
       if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end() && !from[axis].same_kind(to[axis]))
-        unsaid += "; along `" + graph_.mesh().axes[axis].name + "` it turns " + to_string(from[axis]) + " into " +
+        unsaid += "; along `" + mesh_.axes[axis].name + "` it turns " + to_string(from[axis]) + " into " +
                   to_string(to[axis]) + " and does not say so";
     return fail(op, "along " + names + " it turns " + to_string(from) + " into " + to_string(to) + " and says from " +
                         op.attributes.text("from") + " to " + op.attributes.text("to") + unsaid);
@@ -120,17 +141,16 @@ class LayoutChecker {
 
   Status check_op(const Op& op) const {
     for (ValueId v : op.inputs)
-      if (layout(v).size() != graph_.mesh().axes.size())
-        return fail(op, "operand %" + std::to_string(v) + " has no layout");
+      if (layout(v).size() != mesh_.axes.size()) return fail(op, "operand %" + std::to_string(v) + " has no layout");
     if (op.kind->has(kStructural) && op.kind->has(kSideEffect)) {
       if (layout(op.inputs[0]) == layout(op.inputs[1])) return {};
       return fail(op, "the target lies as " + to_string(layout(op.inputs[0])) + " and the value as " +
                           to_string(layout(op.inputs[1])));
     }
     const OpLetters letters = letters_of(graph_, op);
-    for (std::size_t axis = 0; axis < graph_.mesh().axes.size(); ++axis)
-      if (!is_virtual(graph_.mesh().axes[axis]) && !fits(op, letters, axis))
-        return fail(op, "along `" + graph_.mesh().axes[axis].name + "` it cannot make " + placements(op.outputs, axis) +
+    for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis)
+      if (!fits(op, letters, axis))
+        return fail(op, "along `" + mesh_.axes[axis].name + "` it cannot make " + placements(op.outputs, axis) +
                             " of " + placements(op.inputs, axis));
     return check_nesting(op, letters);
   }
@@ -224,11 +244,15 @@ class LayoutChecker {
   }
 
   const Graph& graph_;
-  std::vector<char> local_;  ///< by value: has a local shape, and no layout
+  std::optional<Error>* const stated_;
+  const Mesh mesh_;               ///< without the axis of micro-batches
+  std::vector<Layout> on_ranks_;  ///< by value; empty where no axis is left out
+  std::vector<char> local_;       ///< by value: has a local shape, and no layout
+  LocalSpread spread_;
 };
 
 }  // namespace
 
-Status verify_layouts(const Graph& graph) { return LayoutChecker(graph).run(); }
+Status verify_layouts(const Graph& graph, std::optional<Error>* stated) { return LayoutChecker(graph, stated).run(); }
 
 }  // namespace baleen

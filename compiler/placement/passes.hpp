@@ -25,8 +25,10 @@ Status insert_conversions(Graph& graph, const PlacementRequest& request, const P
 Status lower_internal_reductions(Graph& graph);
 
 /// That every op's operands lie as its iteration rule and its results' layouts call for; `baleen::verify` is assumed.
-/// Ops that took an offer and local regions are exempt but for their edges. The error names op, axis and operand.
-Status verify_layouts(const Graph& graph);
+/// Ops that took an offer are exempt, and in local regions is looked for what LocalSpread can tell. The error names op,
+/// axis and operand. `stated`: gets the first layout that a region states and that is not so, since with it a graph can
+/// be compiled; null: it is an error too.
+Status verify_layouts(const Graph& graph, std::optional<Error>* stated = nullptr);
 
 /// Appends the collective in the graph's context; its result lies as the step says.
 Result<ValueId> append_step(Graph& graph, ValueId value, const Step& step, bool every_micro_batch);

@@ -1,10 +1,17 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
+#include <functional>
+#include <optional>
+
 #include "baleen/strategy.h"
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/plan.hpp"
 
 namespace baleen {
+
+/// verify_layouts, with errors as `blame` words them. What a region states wrongly goes to `kept` where the caller of
+/// make_plan keeps it, if it is the first.
+Status check_layouts(const Graph& graph, std::optional<Error>* kept, const std::function<Error(const Error&)>& blame);
 
 /// Replaces ops by the fused forms that their kinds offer (OpKind::fuse), unless a strategy set them apart.
 Status fuse_kinds(Graph& graph);

@@ -13,14 +13,27 @@
 namespace baleen {
 namespace {
 
+/// How phases are watched.
+struct Watch {
+  const PassObserver& observer;
+  std::optional<Error>* wrong_layouts;  ///< as make_plan has it
+};
+
 /// Runs phases on a graph, verifying and reporting after each.
 class Phases {
  public:
-  Phases(std::string graph_name, const PassObserver& observer) : name_(std::move(graph_name)), observer_(observer) {}
+  Phases(std::string graph_name, const Watch& watch)
+      : name_(std::move(graph_name)), observer_(watch.observer), wrong_layouts_(watch.wrong_layouts) {}
+
+  /// From here on every value has its layout, and they are to fit after each phase.
+  void lay_out() { checks_layouts_ = true; }
+  /// Fusing ops of one layout changes none, and hides from the kinds' rules what was checked op by op.
+  void leave_layouts() { checks_layouts_ = false; }
 
   Status after(const std::string& phase, const Graph& graph) {
-    if (Status ok = verify(graph); !ok)
-      return internal("after " + phase + " of the " + name_ + " graph: " + ok.error().message, ok.error().where);
+    if (Status ok = verify(graph); !ok) return wrong(phase, ok.error());
+    if (checks_layouts_)
+      BALEEN_TRY(check_layouts(graph, wrong_layouts_, [&](const Error& error) { return wrong(phase, error); }));
     if (!observer_) return {};
     const std::uint64_t now = hash(graph);
     if (now != last_) observer_(name_ + ": " + phase, graph);
@@ -29,8 +42,14 @@ class Phases {
   }
 
  private:
+  Error wrong(const std::string& phase, const Error& error) const {
+    return internal("after " + phase + " of the " + name_ + " graph: " + error.message, error.where);
+  }
+
   std::string name_;
   const PassObserver& observer_;
+  std::optional<Error>* wrong_layouts_;
+  bool checks_layouts_ = false;
   std::uint64_t last_ = 0;
 };
 
@@ -43,6 +62,7 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   BALEEN_TRY(join_kinds(graph));
   BALEEN_TRY(phases.after("join", graph));
   BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches, std::move(pipelines)));
+  phases.leave_layouts();
   BALEEN_TRY(fuse_pointwise(scheduled));
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
   return scheduled;
@@ -94,6 +114,7 @@ class Placer {
     PlacementRequest request;
     keep_stored(graph, request);
     BALEEN_TRY(convert(graph, request));
+    phases.lay_out();
     return phases.after("propagate", graph);
   }
 
@@ -136,6 +157,7 @@ class Placer {
     keep_stored(graph, request);
     BALEEN_TRY_ASSIGN(request, complete_request(graph, std::move(request)));
     if (Status converted = convert(graph, request); !converted) return annotations_.explain(converted.error(), graph);
+    phases.lay_out();
     BALEEN_TRY(phases.after("propagate", graph));
     BALEEN_TRY(strategies_.recompute(graph, micro_batches));
     BALEEN_TRY(phases.after("recompute", graph));
@@ -153,7 +175,7 @@ class Placer {
     BALEEN_TRY(lower_internal_reductions(graph));
     BALEEN_TRY(cut_producers(graph));
     graph.remove_dead();
-    return verify_layouts(graph);
+    return {};
   }
 
   /// Persistent tensors lie as in the first graph that has them.
@@ -225,13 +247,13 @@ Result<Job> job_of(const Job& job, const std::string& name, const Learning& lear
 /// The phases of a named program that learns; its states join `all`.
 Result<PlannedGraph> plan_learning(const Job& job, const std::string& name, JobGraph given, Strategies& strategies,
                                    const Annotations& annotations, const Registry& plugins, Placer& placer,
-                                   const PassObserver& observer, UpdateResult& all) {
+                                   const Watch& watch, UpdateResult& all) {
   PlannedGraph planned{name, given.role};
   Graph& graph = given.graph;
   planned.inputs = inputs_of(graph);
   planned.outputs = outputs_of(graph);
   planned.outputs.push_back({"gradient_norm", {job.dtype, {}, {}}});
-  Phases phases(name, observer);
+  Phases phases(name, watch);
   BALEEN_TRY_ASSIGN(const Job own, job_of(job, name, given.learning));
   BALEEN_TRY_ASSIGN(UpdateResult update, append_step(graph, own, strategies, annotations, plugins, phases));
   BALEEN_TRY(placer.place(graph, std::move(update.trained), 1, phases));
@@ -245,11 +267,11 @@ Result<PlannedGraph> plan_learning(const Job& job, const std::string& name, JobG
 
 /// The phases of a graph that is not trained.
 Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGraph given, Strategies& strategies,
-                                  const Annotations& annotations, Placer& placer, const PassObserver& observer) {
+                                  const Annotations& annotations, Placer& placer, const Watch& watch) {
   PlannedGraph planned{name, given.role};
   Graph& graph = given.graph;
   if (given.role == GraphRole::infer) planned.inputs = inputs_of(graph);
-  Phases phases(name, observer);
+  Phases phases(name, watch);
   if (!given.replicated) {
     BALEEN_TRY(strategies.tag(graph));
     BALEEN_TRY(strategies.rewrite(graph));
@@ -271,7 +293,7 @@ Result<PlannedGraph> plan_forward(const Job& job, const std::string& name, JobGr
 Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::string, JobGraph>& graphs,
                                               std::optional<GraphRole> only, Strategies& strategies,
                                               const Annotations& annotations, const Registry& plugins, Placer& placer,
-                                              const PassObserver& observer, UpdateResult& update) {
+                                              const Watch& watch, UpdateResult& update) {
   std::vector<std::pair<std::string, JobGraph*>> others;
   for (auto& [name, given] : graphs)
     if (given.role != GraphRole::train && given.role == only.value_or(given.role)) others.emplace_back(name, &given);
@@ -284,8 +306,8 @@ Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::stri
     const GraphRole role = graph->role;
     Result<PlannedGraph> planned =
         role == GraphRole::learn
-            ? plan_learning(job, name, std::move(*graph), strategies, annotations, plugins, placer, observer, update)
-            : plan_forward(job, name, std::move(*graph), strategies, annotations, placer, observer);
+            ? plan_learning(job, name, std::move(*graph), strategies, annotations, plugins, placer, watch, update)
+            : plan_forward(job, name, std::move(*graph), strategies, annotations, placer, watch);
     if (!planned) return of_program(std::move(planned).error(), name, role);
     all.push_back(*std::move(planned));
   }
@@ -294,6 +316,13 @@ Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::stri
 }
 
 }  // namespace
+
+Status check_layouts(const Graph& graph, std::optional<Error>* kept, const std::function<Error(const Error&)>& blame) {
+  std::optional<Error> stated;
+  if (Status checked = verify_layouts(graph, kept ? &stated : nullptr); !checked) return blame(checked.error());
+  if (stated && !*kept) *kept = blame(*stated);
+  return {};
+}
 
 std::vector<NamedType> inputs_of(const Graph& graph) {
   std::vector<NamedType> inputs;
@@ -313,9 +342,11 @@ std::vector<NamedType> outputs_of(const Graph& graph) {
   return outputs;
 }
 
-Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer, std::optional<GraphRole> only) {
+Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer, std::optional<GraphRole> only,
+                       std::optional<Error>* wrong_layouts) {
+  const Watch watch{observer, wrong_layouts};
   BALEEN_TRY_ASSIGN(const Annotations annotations, Annotations::create(job.annotations, job.mesh));
-  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins));
+  BALEEN_TRY_ASSIGN(Strategies strategies, Strategies::open(job, job.mesh, annotations, plugins, wrong_layouts));
   Placer placer(job, strategies, annotations);
   Plan plan;
   plan.mesh = job.mesh;
@@ -332,7 +363,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
       BALEEN_TRY_ASSIGN(next, strategies.begin(from));
       Graph graph = found->second.graph;
       const std::string name = kTrainGraph + (next > 0 ? " before step " + std::to_string(next) : "");
-      Phases phases(name, observer);
+      Phases phases(name, watch);
       BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
       BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
       const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
@@ -347,7 +378,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
     if (only) update = {};  // what was placed says how parameters lie
   }
   BALEEN_TRY_ASSIGN(auto others,
-                    plan_others(job, graphs, only, strategies, annotations, plugins, placer, observer, update));
+                    plan_others(job, graphs, only, strategies, annotations, plugins, placer, watch, update));
   plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
 
   for (const ParameterSpec& p : job.parameters)
@@ -356,7 +387,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   for (PersistentSpec& spec : plan.persistent) spec.layout = placer.stored(spec.name);
   BALEEN_TRY(settle_offloaded(plan.persistent, plan.graphs));
 
-  Phases initialize("initialize", observer);
+  Phases initialize("initialize", watch);
   BALEEN_TRY_ASSIGN(Graph initial, initialize_graph(job, update, registry));
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(ScheduledGraph first, schedule(std::move(initial), 1, initialize));

@@ -123,8 +123,10 @@ struct Plan {
 using PassObserver = std::function<void(const std::string& phase, const Graph& graph)>;
 
 /// Runs the phases. Verifies the graph after each. `only`: a plan of the graphs of that role, infer or evaluate, in
-/// which parameters lie as in training, and there are no other persistent tensors. [plan time]
+/// which parameters lie as in training, and there are no other persistent tensors. `wrong_layouts`: gets the first
+/// layout that a local region states and that is not so, and planning goes on with it; null: it is an error. [plan
+/// time]
 Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& observer = {},
-                       std::optional<GraphRole> only = {});
+                       std::optional<GraphRole> only = {}, std::optional<Error>* wrong_layouts = nullptr);
 
 }  // namespace baleen

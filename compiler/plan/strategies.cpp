@@ -57,6 +57,7 @@ struct Strategies::Impl {
   std::deque<Member> members;
   std::vector<std::string> notes;
   std::uint64_t working_budget = 0;
+  std::optional<Error>* wrong_layouts = nullptr;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
   Status claim(const Job& job, const Annotations& annotations, const Registry& plugins);
@@ -78,16 +79,18 @@ struct Strategies::Impl {
     Status result = phase(abi_graph.table(), order);
     now_doing("planning");
     if (!abi_graph.status()) result = abi_graph.status().error();
-    if (result && call.checks_layouts && (abi_graph.has_changed() || graph.op_count() != ops))
-      result = verify_layouts(graph);
-    if (!result) {
-      const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
-      const std::string& message = result.error().message;
-      return Error{result.error().code,
-                   name + ", " + call.phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
-                   result.error().where.empty() ? member.where : result.error().where};
-    }
+    if (!result) return blamed(member, call, result.error());
+    if (call.checks_layouts && (abi_graph.has_changed() || graph.op_count() != ops))
+      return check_layouts(graph, wrong_layouts, [&](const Error& error) { return blamed(member, call, error); });
     return {};
+  }
+
+  static Error blamed(const Member& member, const Call& call, const Error& error) {
+    const std::string name = "strategy `" + member.name + "`", own = name + ": ";  // what a plugin says begins so
+    const std::string& message = error.message;
+    return {error.code,
+            name + ", " + call.phase + ": " + (message.starts_with(own) ? message.substr(own.size()) : message),
+            error.where.empty() ? member.where : error.where};
   }
 
   /// Before there is an update, which assigns each trained parameter once.
@@ -193,8 +196,9 @@ Status Strategies::Impl::claim(const Job& job, const Annotations& annotations, c
 }
 
 Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Annotations& annotations,
-                                    const Registry& plugins) {
+                                    const Registry& plugins, std::optional<Error>* wrong_layouts) {
   auto impl = std::make_unique<Impl>();
+  impl->wrong_layouts = wrong_layouts;
   impl->mesh = mesh;
   impl->working_budget = job.working_budget;
   for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
@@ -292,14 +296,16 @@ Status Strategies::recompute(Graph& graph, std::int64_t micro_batches) {
 }
 
 Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines) {
+  const bool has_layouts = !impl_->mesh.axes.empty();
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, {"schedule"}, [&](const baleen_graph_t* view, const Order& order) -> Status {
-      ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
-      BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
-      BALEEN_TRY(graph.order_by_need(order));
-      return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
-    }));
+    BALEEN_TRY(impl_->on(member, graph, {"schedule", has_layouts},
+                         [&](const baleen_graph_t* view, const Order& order) -> Status {
+                           ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
+                           BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
+                           BALEEN_TRY(graph.order_by_need(order));
+                           return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
+                         }));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 /// \file The strategies of a plan, opened, with the phases that they take part in.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ Result<Mesh> split_mesh(const Job& job, Mesh mesh, const Registry& plugins);
 class Strategies {
  public:
   /// Errors: a strategy that is unknown or refuses its options or the mesh; an axis of more than one rank that two
-  /// claim, or nobody. `mesh` is split. An axis that an annotation names needs no strategy.
+  /// claim, or nobody. `mesh` is split. An axis that an annotation names needs no strategy. `wrong_layouts` as in
+  /// make_plan.
   static Result<Strategies> open(const Job& job, const Mesh& mesh, const Annotations& annotations,
-                                 const Registry& plugins);
+                                 const Registry& plugins, std::optional<Error>* wrong_layouts = nullptr);
 
   Strategies(Strategies&&) noexcept;
   ~Strategies();
@@ -47,7 +49,7 @@ class Strategies {
   /// Copies forward ops into the backward pass. Layouts hold after each strategy.
   Status recompute(Graph& graph, std::int64_t micro_batches);
   /// Joins collectives that run as one, and says where they begin, in the schedules of ops; adds orders of
-  /// micro-batches to `pipelines`.
+  /// micro-batches to `pipelines`. Layouts hold after each strategy.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines);
   /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;

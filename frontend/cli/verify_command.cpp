@@ -44,14 +44,17 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   for (const double roundings : kMoreRoundings)
     if (!exact && judgement.difference) BALEEN_TRY(shake(roundings));
   if (setup.link) setup.link->at(-1, "comparing");
-  const std::string note = order_note(setup.manifest);
+  std::string notes;
+  if (many.wrong_layouts) notes += "training refuses this plan: " + many.wrong_layouts->message + "\n";
+  if (const std::string note = order_note(setup.manifest); !note.empty()) notes += note + "\n";
   print_out("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
-            one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
-            note.empty() ? "" : (note + "\n").c_str(),
+            one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(), notes.c_str(),
             judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   const Status taken = flush_output();
-  if (!judgement.difference) return taken;
-  return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference);
+  if (judgement.difference)
+    return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference);
+  if (many.wrong_layouts) return *many.wrong_layouts;
+  return taken;
 }
 
 }  // namespace

@@ -321,6 +321,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;
   flags.keep_gradients = true;
+  flags.wrong_layouts = &result.wrong_layouts;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(own, setup, std::move(prepared), flags, false));
   result.mesh = run->mesh();
   Recorder recorder(*run, result, how);

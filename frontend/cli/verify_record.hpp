@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,8 @@ struct Record {
   std::array<std::vector<std::vector<double>>, kLists> last;  ///< parameters and states at the end, whole
   std::vector<Copy> copies;                                   ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
-  Mesh mesh;  ///< of the ranks
+  Mesh mesh;                                ///< of the ranks
+  std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them
 };
 
 struct RecordOptions {

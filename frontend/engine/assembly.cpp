@@ -137,7 +137,8 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
   now_doing("planning");
-  BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), setup.registry, printer.observer(), flags.only));
+  BALEEN_TRY_ASSIGN(Plan plan,
+                    make_plan(std::move(job), setup.registry, printer.observer(), flags.only, flags.wrong_layouts));
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone)

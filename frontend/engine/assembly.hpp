@@ -36,10 +36,11 @@ struct RunFlags {
   bool saves = false;                  ///< checkpoints, where the manifest or the script asks for them
   bool signals = false;                ///< with `saves`: they save first, and end the run with a code of its own
   std::string resume = {};             ///< "latest", "auto", "best" or a folder; empty: from the start
-  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it resumes
-  DataUse data = {};                            ///< which rows, and what they mean
-  bool predict = false;                         ///< describe a graph that predicts rows, as the program `predict`
-  bool check_kernels = false;                   ///< of kinds of ops, by rank 0: kernel_check.hpp
+  std::vector<std::string> allow_missing = {};    ///< patterns of tensors that may be missing where it resumes
+  DataUse data = {};                              ///< which rows, and what they mean
+  bool predict = false;                           ///< describe a graph that predicts rows, as the program `predict`
+  std::optional<Error>* wrong_layouts = nullptr;  ///< as in make_plan
+  bool check_kernels = false;                     ///< of kinds of ops, by rank 0: kernel_check.hpp
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
 };
 

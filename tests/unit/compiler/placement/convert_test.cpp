@@ -370,6 +370,86 @@ TEST_F(LocalRegion, IsClosedBeforeAStateKeepsWhatItComesTo) {
   check();
 }
 
+/// A layout that a region states is no assertion alone: the region is followed from `to_local` on.
+class StatedLayout : public LocalRegion {
+ protected:
+  void SetUp() override { graph_.set_mesh({{{"data", 2}, {"ring", 3}}}); }
+
+  ValueId open(const char* layout, const Shape& piece) {
+    const ValueId x = input({6, 3}, layout);
+    place();
+    return op("to_local", {x}, {{"shape", Attributes::ints(piece)}});
+  }
+  ValueId over_ring(const std::string& kind, ValueId v, Attributes attributes = {}) {
+    attributes.set("axes", Attributes::ints({1}));
+    return op(kind.c_str(), {v}, attributes);
+  }
+  ValueId scaled(ValueId v) {
+    Expression twice;
+    return *graph_.pointwise({v}, twice, twice.binary(BALEEN_X_MUL, twice.input(0), twice.constant(2)));
+  }
+  /// What is wrong with it; empty: nothing.
+  std::string closed(ValueId v, const char* layout) {
+    from_local(v, {6, 3}, layout);
+    const Status checked = verify_layouts(graph_);
+    return checked ? "" : checked.error().message;
+  }
+};
+
+TEST_F(StatedLayout, IsNotWholeOfTermsThatNothingAddedUp) {
+  const ValueId terms = open("R,P", {6, 3});
+  EXPECT_NE(closed(terms, "R,R").find("along `ring` it cannot state R: its value is a term of a sum"),
+            std::string::npos);
+}
+
+TEST_F(StatedLayout, IsNotWholeOfTheLargestTermOfASum) {
+  const ValueId largest = over_ring("all_reduce", open("R,P", {6, 3}), {{"reduction", std::string("max")}});
+  EXPECT_NE(closed(largest, "R,R").find("a term of a sum"), std::string::npos);
+}
+
+TEST_F(StatedLayout, IsNotWholeOfTheFirstTermOfASum) {
+  const ValueId first = over_ring("broadcast", open("R,P", {6, 3}), {{"root", Attributes::ints({0})}});
+  EXPECT_NE(closed(first, "R,R").find("a term of a sum"), std::string::npos);
+}
+
+TEST_F(StatedLayout, IsNotWholeOfMaximaThatWereAddedUp) {
+  const ValueId sum = over_ring("all_reduce", open("R,Pmax", {6, 3}));
+  EXPECT_NE(closed(sum, "R,R").find("nothing has taken the maximum"), std::string::npos);
+}
+
+TEST_F(StatedLayout, IsNotWholeOfWhatDiffers) {
+  EXPECT_NE(closed(scaled(open("R,P", {6, 3})), "R,R").find("its value differs from rank to rank"), std::string::npos);
+}
+
+TEST_F(StatedLayout, IsNoSumOfWhatEachRankHasWhole) {
+  const ValueId whole = open("P,R", {6, 3});
+  EXPECT_NE(closed(whole, "P,P")
+                .find("along `ring` it cannot state P: each rank has the whole there, and the sum would "
+                      "be 3 times it"),
+            std::string::npos);
+}
+
+TEST_F(StatedLayout, IsWholeBehindTheSum) {
+  EXPECT_EQ(closed(over_ring("all_reduce", open("S0,P", {3, 3})), "S0,R"), "");
+}
+
+TEST_F(StatedLayout, IsAMaximumOfWhatWasMadeOfTerms) {
+  const ValueId largest = over_ring("all_reduce", scaled(open("R,P", {6, 3})), {{"reduction", std::string("max")}});
+  EXPECT_EQ(closed(largest, "R,R"), "");
+}
+
+TEST_F(StatedLayout, IsBelievedWhereTermsWentRound) {
+  const ValueId terms = open("R,P", {6, 3});
+  ValueId sum = terms, moved = terms;
+  for (int hop = 0; hop < 2; ++hop) {
+    moved = over_ring("permute", moved, {{"shift", Attributes::ints({1})}});
+    sum = *graph_.binary(BALEEN_X_ADD, sum, moved);
+  }
+  EXPECT_EQ(closed(sum, "R,R"), "");
+}
+
+TEST_F(StatedLayout, IsAPartOfWhatEachRankMade) { EXPECT_EQ(closed(scaled(open("S1,R", {6, 2})), "S1,P"), ""); }
+
 TEST_F(Convert, NamesTheAxisOfAConversionThatSaysOtherwise) {
   graph_.set_mesh({{{"data", 2}, {"tensor", 3}}});
   const ValueId x = input({6, 3}, "R,R");
