@@ -126,9 +126,13 @@ void LocalRanks::watch(RankProcess& rank, Clock::time_point now) {
 }
 
 void LocalRanks::watch_leaving(RankProcess& rank, Clock::duration silence) {
-  if (silence < options_.timeouts.leaving) return;
+  const Timeouts& timeouts = options_.timeouts;
+  const bool is_stopped = silence >= timeouts.stopped && process_state(rank.process()) == 'T';
+  if (silence < timeouts.leaving && !is_stopped) return;
+  if (!rank.done && is_stopped) return condemn(rank, stopped(silence));
   if (!rank.done) return condemn(rank, internal("closed its control channel and went on"));
-  options_.log.warning("rank " + std::to_string(rank.place().rank) + " was done but did not end for " +
+  options_.log.warning("rank " + std::to_string(rank.place().rank) + " was done but " +
+                       (is_stopped ? "was stopped by a signal (as by kill -STOP) for " : "did not end for ") +
                        seconds_text(silence) + "; it is killed");
   rank.kill();
 }

@@ -196,6 +196,13 @@ TEST(FailingRanks, AreFoundWhenTheyCloseTheChannel) {
                 "rank 1: closed its control channel and went on");
 }
 
+TEST(FailingRanks, AreFoundWhenStoppedAfterTheirLastWord) {
+  const ProcessResult result = run_ranks({"2", "stopped=300", "1:stop_at_exit", "*:barrier:end"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(result.err.starts_with("warning: rank 1 was done but was stopped by a signal (as by kill -STOP) for 0."))
+      << result.err;
+}
+
 TEST(FailingRanks, AreFoundWhenStoppedWhileTheOthersEnd) {
   // Rank 0 loses patience before the launcher does; the stopped rank is still the one to name.
   const ProcessResult result = run_ranks({"2", "stopped=60000", "grace=300", "1:raise:19", "0:sleep:300", "0:lost"});

@@ -176,6 +176,7 @@ const std::map<std::string, Verb>& verbs() {
       {"barrier", [](RankChannel& link, const std::string& name) { return link.barrier(name); }},
       {"put", put},
       {"get", get},
+      {"stop_at_exit", simply([](const std::string&) { std::atexit([] { std::raise(SIGSTOP); }); })},
       {"naps", nap},
       {"work", work},
       {"at", [](RankChannel& link, const std::string& step) { return link.at(number(step), "backward"), Status(); }},

@@ -1,4 +1,8 @@
 /// \file What the tests of tests/support run: random numbers and promises of a test program that is not theirs.
+#include <unistd.h>
+
+#include <csignal>
+
 #include "support/promise.hpp"
 #include "support/seed.hpp"
 
@@ -20,6 +24,30 @@ TEST(Promises, KeptAtTheSecondTry) {
 }
 TEST(Promises, NeverKept) {
   expect_kept(1, [] { return 2.5; });
+}
+/// This process stands still in the meantime.
+void be_disturbed() {
+  usleep(100'000);  // longer than a thread takes to begin to look
+  const pid_t self = getpid();
+  if (fork() == 0) {
+    usleep(400'000);
+    _exit(kill(self, SIGCONT));
+  }
+  raise(SIGSTOP);
+}
+TEST(Promises, KeptWhenTheMachineIsFree) {
+  int tries = 0;
+  expect_kept(1, [&] {
+    if (++tries > 3) return 0.5;
+    be_disturbed();
+    return 2.5;
+  });
+}
+TEST(Promises, NeverKeptOnABusyMachine) {
+  expect_kept(1, [] {
+    be_disturbed();
+    return 2.5;
+  });
 }
 TEST(Promises, OfWhatHangs) {
   expect_kept(1, [] { return 61.0; });

@@ -38,6 +38,16 @@ TEST_F(Promise, HasAsManyTriesAsAreAllowed) {
   EXPECT_EQ(judge("NeverKept", {"BALEEN_PROMISE_TRIES=none"}).exit_code, 1);
 }
 
+TEST_F(Promise, HasFourMoreTriesWhereTheMachineIsLate) {
+  EXPECT_EQ(judge("KeptWhenTheMachineIsFree", {kTriesOne}).exit_code, 0);
+  EXPECT_NE(told().find("try 3 took 2.50 s of 1 s\n"), std::string::npos) << told();
+  const ProcessResult result = judge("NeverKeptOnABusyMachine", {kTriesOne});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.out.find("the machine woke a sleeping thread 0."), std::string::npos) << result.out;
+  EXPECT_NE(told().find("try 5 took"), std::string::npos) << told();
+  EXPECT_EQ(told().find("try 6 took"), std::string::npos) << told();
+}
+
 TEST_F(Promise, IsNotWaitedForWhereItHangs) {
   const ProcessResult result = judge("OfWhatHangs");
   EXPECT_EQ(result.exit_code, 1);
