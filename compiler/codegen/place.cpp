@@ -207,6 +207,13 @@ class Placer {
 
   /// Appends `copy` of a value to the order; its result has a storage of its own.
   LowValue add_copy(LowValue from, std::uint32_t section) {
+    const LowValue result = make_copy(from, section == kNone ? section_ : section);
+    (section == kNone ? order_ : lowered_.sections[section].ops).push_back(value(result).producer);
+    return result;
+  }
+
+  /// Without a place among the ops of the section.
+  LowValue make_copy(LowValue from, std::uint32_t section) {
     const LoweredValue& x = value(from);
     const LoweringKind means = element_count(x.shape) == 0 ? LoweringKind::empty : LoweringKind::kernel;
     LoweredValue y = x;
@@ -220,12 +227,7 @@ class Placer {
     op.outputs = {lowered_.add_value(std::move(y))};
     const LowValue result = op.outputs[0];
     own_storage(result);
-    const std::uint32_t where = section == kNone ? section_ : section;
-    const LowOp added = lowered_.add_op(std::move(op), means, where);
-    if (section == kNone)
-      order_.push_back(added);
-    else
-      lowered_.sections[section].ops.push_back(added);
+    lowered_.add_op(std::move(op), means, section);
     return result;
   }
 
@@ -250,7 +252,6 @@ class Placer {
     return {};
   }
 
-  /// An assigned value fills a work storage that no other assign wants.
   /// Whether a kernel or a call writes it, as itself or as what it is a view of.
   bool is_computed(const LoweredValue& v) {
     if (v.producer == kNone) return false;
@@ -259,8 +260,12 @@ class Placer {
     return producer.means == LoweringKind::kernel || producer.means == LoweringKind::collective;
   }
 
+  /// An assigned value fills a work storage that no other assign wants. A copy stands right behind what it copies, so
+  /// that what this was made in is free for the next.
   Status separate_assigns() {
     std::map<std::uint32_t, LowValue> taken;
+    std::map<LowOp, std::vector<LowOp>> behind;
+    std::set<std::uint32_t> sections;
     for (LoweredAssign& assign : lowered_.assigns) {
       if (!value(assign.value).micro.whole())
         return internal("`" + assign.name + "` is assigned a value of one micro-batch");
@@ -269,9 +274,23 @@ class Placer {
                        lowered_.fills_storage(assign.value) && is_computed(v);
       if (!own || !taken.emplace(lowered_.root_of(assign.value), assign.value).second) {
         const bool once = lowered_.sections[assign.section].loop < 0;
-        assign.value = add_copy(assign.value, once ? assign.section : lowered_.closing_section());
+        const std::uint32_t section = once ? assign.section : lowered_.closing_section();
+        const LowOp maker = v.producer;
+        const bool is_here = maker != kNone && lowered_.ops[maker].section == section;
+        assign.value = is_here ? make_copy(assign.value, section) : add_copy(assign.value, section);
+        if (is_here) behind[maker].push_back(value(assign.value).producer);
+        if (is_here) sections.insert(section);
         taken.emplace(lowered_.root_of(assign.value), assign.value);
       }
+    }
+    for (const std::uint32_t section : sections) {
+      std::vector<LowOp> ops;
+      for (const LowOp op : std::exchange(lowered_.sections[section].ops, {})) {
+        ops.push_back(op);
+        const auto copies = behind.find(op);
+        if (copies != behind.end()) ops.insert(ops.end(), copies->second.begin(), copies->second.end());
+      }
+      lowered_.sections[section].ops = std::move(ops);
     }
     return {};
   }

@@ -207,12 +207,11 @@ void Grid::offer(GraphView graph, Placing& placing, const Product& product, Cut 
 }
 
 Status Grid::lower(GraphView graph) {
-  steps_.clear();
-  paddings_.clear();
+  calls_ = {};
   const std::uint32_t count = graph.op_count();
   for (baleen_op_t id = 0; id < count; ++id)
     if (graph.op(id) && graph.tag(id, "owner") == "tensor" && graph.tag(id, "offer") == kSumma)
-      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, steps_, paddings_));
+      BALEEN_TRY(lower_summa(graph, id, {mesh_, row_, col_, micro_batches_}, calls_));
   return {};
 }
 
@@ -221,7 +220,7 @@ Status Grid::lower(GraphView graph) {
 Status Grid::schedule(GraphView graph, Scheduling scheduling) {
   std::map<baleen_op_t, baleen_op_t>
       behind;  // products that share an operand share its blocks, which leave for the first
-  for (const SummaStep& step : steps_) {
+  for (const SummaStep& step : calls_.steps) {
     const baleen_op_t product = graph.value(step.product).producer;
     if (scheduling.position(product) == BALEEN_NONE) continue;
     for (const baleen_value_t block : step.broadcasts) {
@@ -229,18 +228,28 @@ Status Grid::schedule(GraphView graph, Scheduling scheduling) {
       if (!fresh && scheduling.position(product) < scheduling.position(it->second)) it->second = product;
     }
   }
-  std::vector<std::pair<std::uint32_t, baleen_op_t>> order;  // as they leave
+  using Calls = std::vector<std::pair<std::uint32_t, baleen_op_t>>;  // as they leave
+  const auto keep_four_under_way = [&](Calls calls) {
+    std::ranges::sort(calls, {},
+                      [&](const auto& one) { return std::pair(one.first, scheduling.position(one.second)); });
+    for (std::size_t i = 4; i < calls.size(); ++i)
+      if (scheduling.position(calls[i - 4].second) < scheduling.position(calls[i].second))
+        scheduling.must_complete_before(calls[i - 4].second, calls[i].second);
+  };
+  Calls broadcasts, sums;
   for (const auto& [broadcast, product] : behind) {
     scheduling.start_before(broadcast, product);
     scheduling.every_micro_batch(broadcast);
-    order.emplace_back(scheduling.position(product), broadcast);
+    broadcasts.emplace_back(scheduling.position(product), broadcast);
   }
   // Who sends a block reads nothing of the broadcast, so nothing else says when a gathered weight is no longer needed.
-  std::ranges::sort(order, {}, [&](const auto& one) { return std::pair(one.first, scheduling.position(one.second)); });
-  for (std::size_t i = 4; i < order.size(); ++i)
-    if (scheduling.position(order[i - 4].second) < scheduling.position(order[i].second))
-      scheduling.must_complete_before(order[i - 4].second, order[i].second);
-  for (const Padding& padding : paddings_) scheduling.note(text_of(padding));
+  keep_four_under_way(std::move(broadcasts));
+  // A gradient's blocks are read by the update: until then products, and sums that are others', would be kept.
+  for (const baleen_value_t sum : calls_.sums)
+    if (const baleen_op_t op = graph.value(sum).producer; scheduling.position(op) != BALEEN_NONE)
+      sums.emplace_back(scheduling.position(op), op);
+  keep_four_under_way(std::move(sums));
+  for (const Padding& padding : calls_.paddings) scheduling.note(text_of(padding));
   return {};
 }
 

@@ -46,8 +46,7 @@ class Grid : public Mode {
   std::uint32_t row_, col_;
   std::optional<std::uint32_t> depth_;
   std::int64_t micro_batches_ = 1;
-  std::vector<SummaStep> steps_;  ///< of the graph that was lowered last
-  std::set<Padding> paddings_;    ///< of the same
+  SummaCalls calls_;  ///< of the graph that was lowered last
 };
 
 }  // namespace baleen::tensor_parallel

@@ -40,9 +40,8 @@ struct Operand {
 
 class Lowering {
  public:
-  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, std::vector<SummaStep>& steps,
-           std::set<Padding>& paddings)
-      : graph_(graph), grid_(grid), steps_(steps), paddings_(paddings) {
+  Lowering(const GraphView& graph, baleen_op_t id, const SummaGrid& grid, SummaCalls& calls)
+      : graph_(graph), grid_(grid), calls_(calls) {
     const auto op = graph_.op(id);
     name_ = op->name();
     const std::string spec(op->text("spec"));
@@ -86,7 +85,8 @@ class Lowering {
           parts *= grid_.mesh.size(axis);
       const std::int64_t times = operand.axes[d] == "batch" ? grid_.micro_batches : 1;
       local[d] = times * ((local[d] / times + parts - 1) / parts);
-      if (parts * local[d] != operand.shape[d]) paddings_.insert({operand.axes[d], operand.shape[d], parts * local[d]});
+      if (parts * local[d] != operand.shape[d])
+        calls_.paddings.insert({operand.axes[d], operand.shape[d], parts * local[d]});
     }
     return local;
   }
@@ -104,7 +104,7 @@ class Lowering {
     std::vector<baleen_value_t> broadcasts;
     for (std::size_t i = 0; i < 2; ++i)
       if (operands_[i].holds(travels_)) broadcasts.push_back(inputs[i]);
-    steps_.push_back({std::move(broadcasts), block == 0 ? made : last_});
+    calls_.steps.push_back({std::move(broadcasts), block == 0 ? made : last_});
     return last_ = made;
   }
 
@@ -134,13 +134,13 @@ class Lowering {
     std::vector<baleen_value_t> sums;
     for (std::int64_t block = 0; block < grid_.side(); ++block)
       sums.push_back(collective("reduce_to", product(block), axis_of(result()), block));
+    calls_.sums.insert(calls_.sums.end(), sums.begin(), sums.end());
     return graph_.append("pick", sums, AttributeList().integer("axes", axis_of(result())));
   }
 
   GraphView graph_;
   SummaGrid grid_;
-  std::vector<SummaStep>& steps_;
-  std::set<Padding>& paddings_;
+  SummaCalls& calls_;
   baleen_value_t last_ = BALEEN_NONE;  ///< the product of the block before
   std::string name_;
   AttributeList attributes_;       ///< of each product
@@ -168,10 +168,9 @@ double summa_bytes(GraphView graph, baleen_op_t matmul, char travels, std::int64
   return bytes;
 }
 
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps,
-                   std::set<Padding>& paddings) {
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, SummaCalls& calls) {
   graph.follow(matmul);
-  return Lowering(graph, matmul, grid, steps, paddings).run();
+  return Lowering(graph, matmul, grid, calls).run();
 }
 
 }  // namespace baleen::tensor_parallel

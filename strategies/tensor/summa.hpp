@@ -37,11 +37,16 @@ struct Padding {
   friend auto operator<=>(const Padding&, const Padding&) = default;
 };
 
+/// What the products of a graph became.
+struct SummaCalls {
+  std::vector<SummaStep> steps;
+  std::vector<baleen_value_t> sums;  ///< of blocks of results
+  std::set<Padding> paddings;        ///< what blocks of ceil(n / q) add
+};
+
 /// Puts a local region in place of a matmul whose operands and result are cut along both axes. Each step takes one
 /// block of the letter that row cuts in one operand and col in another: an input's block is broadcast to those who need
-/// it, a result's is summed where it belongs. The third operand stays where it is. Appends to `steps` what
-/// hides what, and to `paddings` what blocks of ceil(n / q) add.
-Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, std::vector<SummaStep>& steps,
-                   std::set<Padding>& paddings);
+/// it, a result's is summed where it belongs. The third operand stays where it is. Appends to `calls`.
+Status lower_summa(GraphView graph, baleen_op_t matmul, const SummaGrid& grid, SummaCalls& calls);
 
 }  // namespace baleen::tensor_parallel

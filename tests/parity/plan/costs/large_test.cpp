@@ -1,10 +1,11 @@
 /// \file Plans of large models, as people train them: bytes of states and bytes sent by formula, and what planning
 /// takes.
 ///
-/// Model and symbols: closed_forms.hpp, with learned positions of s·h elements, in fp32. E elements of a rank beside
-/// ZeRO: (12Lh² + Vh + 7Lh)/t + (6L + 2 + s)h in 1d on t ranks. Parameters 4E (over N at stage 3), moments 8E/N. Sent
-/// along `data`: 2 · 4E (N - 1)/N, at stage 3 once more what backward reads; along `tensor`: (t - 1)/t of
-/// 2 (4L + 2) bsh elements and three numbers a token for the loss.
+/// Model and symbols: closed_forms.hpp, with learned positions of s·h elements. E elements of a rank beside ZeRO:
+/// (12Lh² + Vh + 7Lh)/t + (6L + 2 + s)h in 1d on t ranks. Parameters 4E (over N at stage 3), moments 8E/N. Sent along
+/// `data`: 2 · 4E (N - 1)/N, at stage 3 once more what backward reads; along `tensor`: (t - 1)/t of 2 (4L + 2) bsh
+/// elements and three numbers a token for the loss. In 16 bits what is sent has 2 bytes, parameters 4E/N and a copy of
+/// 2E (over N at stage 3); all of norms stay as they are. What a layer keeps for the backward pass: closed_forms.hpp.
 #include "parity/plan/planned.hpp"
 #include "support/processor_time.hpp"
 
@@ -17,6 +18,7 @@ struct Large {
   const char* name;
   double layers, width, heads;
   int data, tensor, stage;
+  bool mixed = false;  ///< in 16 bits
 };
 
 void PrintTo(const Large& one, std::ostream* out) { *out << one.name; }
@@ -52,18 +54,27 @@ double sent_along(const PlannedRanks& one, const std::string& axis) {
 
 TEST_P(LargePlan, HoldsAndSendsWhatTheFormulasSay) {
   const Large& c = GetParam();
-  const Planned planned = plan_in_time(manifest_of({{"data", c.data}, {"tensor", c.tensor}},
-                                                   "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) +
-                                                       "\n[[plan]]\nstrategy = \"tensor\"\n"),
-                                       c.layers, c.width, c.heads, c.data);
-  const double l = c.layers, h = c.width, t = c.tensor, n = c.data;
+  const Planned planned =
+      plan_in_time(manifest_of({{"data", c.data}, {"tensor", c.tensor}},
+                               "[[plan]]\nstrategy = \"zero\"\nstage = " + std::to_string(c.stage) +
+                                   "\n[[plan]]\nstrategy = \"tensor\"\n" +
+                                   (c.mixed ? "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n" : "")),
+                   c.layers, c.width, c.heads, c.data);
+  const double l = c.layers, h = c.width, t = c.tensor, n = c.data, z = c.stage == 3 ? n : 1, bytes = c.mixed ? 2 : 4;
   const double read_again = (12 * l * h * h + kVocabulary * h) / t;  // weights; the rest is less than 0.1 % of them
-  const double held = (12 * l * h * h + kVocabulary * h + 7 * l * h) / t + (6 * l + 2 + kContext) * h;
-  const double along_data = 4 * (n - 1) / n * (2 * held + (c.stage == 3 ? read_again : 0));
-  const double along_tensor = 4 * 2 * (t - 1) / t * ((4 * l + 2) * kContext * h + 3 * kContext);
+  const double cast = read_again + 7 * l * h / t + (2 * l + kContext) * h, norms = (4 * l + 2) * h;
+  const double gradients = bytes * cast + 4 * norms;
+  const double along_data = (n - 1) / n * (2 * gradients + (c.stage == 3 ? bytes * read_again : 0));
+  const double along_tensor = 2 * (t - 1) / t * (bytes * (4 * l + 2) * kContext * h + 4 * 3 * kContext);
+  const double rows = 4 + c.heads / t, kept = l * kContext * (bytes * (4 + 12 / t) * h + 4 * rows);
   for (const PlannedRanks& one : planned.classes) {
-    EXPECT_NEAR(one.bytes("parameters") / (4 * held / (c.stage == 3 ? n : 1)), 1, 0.01);
-    EXPECT_NEAR(one.bytes("optimizer") / (8 * held / n), 1, 0.01);
+    EXPECT_NEAR(one.bytes("parameters") / (4 * cast / (c.mixed ? n : z) + 4 * norms / z), 1, 0.01);
+    EXPECT_NEAR(one.bytes("optimizer") / (8 * (cast + norms) / n), 1, 0.01);
+    if (c.mixed && c.stage < 3) {
+      EXPECT_NEAR(one.bytes("copies") / (2 * cast), 1, 0.01);
+    }
+    // No program holds more at once than what waits for the backward pass; the one that draws the first values did.
+    EXPECT_LT(one.bytes("activations") / kept, 1.1);
     EXPECT_NEAR(sent_along(one, "data") / along_data, 1, 0.01);
     EXPECT_NEAR(sent_along(one, "tensor") / along_tensor, 1, 0.01);
   }
@@ -92,7 +103,12 @@ INSTANTIATE_TEST_SUITE_P(Models, LargePlan,
                                            Large{"gpt3_128x8_zero1", 96, 12288, 96, 128, 8, 1},
                                            Large{"gpt3_128x8_zero2", 96, 12288, 96, 128, 8, 2},
                                            Large{"gpt3_128x8_zero3", 96, 12288, 96, 128, 8, 3},
-                                           Large{"of_1T_64x8_zero1", 128, 25600, 160, 64, 8, 1}),
+                                           Large{"of_1T_64x8_zero1", 128, 25600, 160, 64, 8, 1},
+                                           Large{"of_7B_8x8_zero1_bf16", 36, 4096, 32, 8, 8, 1, true},
+                                           Large{"gpt3_128x8_zero1_bf16", 96, 12288, 96, 128, 8, 1, true},
+                                           Large{"gpt3_128x8_zero2_bf16", 96, 12288, 96, 128, 8, 2, true},
+                                           Large{"gpt3_128x8_zero3_bf16", 96, 12288, 96, 128, 8, 3, true},
+                                           Large{"of_1T_64x8_zero1_bf16", 128, 25600, 160, 64, 8, 1, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 #endif
