@@ -175,6 +175,7 @@ TEST(MutantTable, HasTwoHundredMutantsOfWhichFewAreMisnamedAndMostAreRefused) {
   const auto count = [&](auto&& is) { return std::count_if(all.begin(), all.end(), is); };
   EXPECT_GE(count([](const Mutant& m) { return !m.options.empty(); }), 200);
   EXPECT_GE(count([](const Mutant& m) { return !m.options.empty() && !m.misnamed; }), 190);
+  EXPECT_GE(count([](const Mutant& m) { return !m.axis.empty() && !m.misnamed; }), 190);
   EXPECT_GE(count([](const Mutant& m) { return !m.refusal.empty(); }), 160);
 }
 
