@@ -114,7 +114,7 @@ def draw_form(rng, model):
 
 def draw_sizes(rng, model, needs, widths=(4, 6, 8), legal=0.9):
     """Sizes; each meets the needs with the probability `legal`, and is drawn without them else."""
-    accumulate = rng.choice((1, 1, 1, 2, 3))
+    accumulate = rng.choice((1, 1, 1, 2, 3, 5))
     rows = needs.rows if chance(rng, legal) else 1
     given = {"batch": max(rows, rng.choice((2, 3, 4, 5, 7, 8))) * accumulate}
     if accumulate > 1:
