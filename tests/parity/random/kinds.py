@@ -64,6 +64,15 @@ def precision(rng, model):
     return ("precision", options)
 
 
+def offload(rng):
+    """States in the host's memory, and some of the rest too; in so small models nearly all is small."""
+    options = {"min_elements": rng.choice((2, 16, 100)), "ahead": rng.choice((1, 2, 2, 5))}
+    for what in ("parameters", "gradients", "activations"):
+        if chance(rng, 0.4):
+            options[what] = ["*"]
+    return ("offload", options)
+
+
 def tensor(rng, size, mode):
     """Tensor parallelism on so many ranks; in 2.5d of a depth that fits, where there is one."""
     if mode != "2.5d":
@@ -97,6 +106,8 @@ def plan_of(rng, mesh, model, mode):
             plan.append(("sequence", {"mode": "megatron"}))
     if chance(rng, 0.2):
         plan.append(precision(rng, model))
+    if chance(rng, 0.12):
+        plan.append(offload(rng))
     rng.shuffle(plan)
     return plan
 
