@@ -52,7 +52,8 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
             judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   const Status taken = flush_output();
   if (judgement.difference)
-    return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference);
+    return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference +
+                   (many.wrong_layouts ? "; the plan tells why: " + many.wrong_layouts->message : ""));
   if (many.wrong_layouts) return *many.wrong_layouts;
   return taken;
 }

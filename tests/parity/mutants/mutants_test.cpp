@@ -20,7 +20,7 @@ struct Mutant {
   std::string name, setting;
   std::string options;  ///< of the strategy, as TOML; empty: nothing is wrong
   std::string says;     ///< what `verify` names, with the step
-  std::string axis;     ///< along which it says that it is wrong; empty: the numbers do not tell, or the mesh has one
+  std::string axis;     ///< along which it says that it is wrong; empty: neither the numbers nor the plan tell
   std::string refusal;  ///< the axis that the plan's refusal names, "any" for none, empty: it is not refused
   bool misnamed = false;
 };

@@ -165,6 +165,45 @@ TEST(ClosedForm, SaysWhatIsOff) {
   EXPECT_NE(shown.out.find("zero: 1/N from stage 1 on"), std::string::npos) << shown.out;
 }
 
+/// With few tokens it is no activations that make a peak.
+double beside_states(const CostMix& mix, const char* layers) {
+  const PlannedMix made = planned_mix(mix);
+  const TemporaryFolder folder;
+  const std::string text = folder.write("long.txt", text_of_length(4096));
+  const Planned planned =
+      plan_of("plan/costs/gpt", manifest_of(made.mesh, made.plan + "[compute]\nmemory = 1000000000\n"),
+              {std::string("layers=") + layers, "dim=512", "context=16", "batch=16", "data=" + text});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  return planned.classes.empty() ? 0 : planned.classes[0].bytes("activations");
+}
+
+/// 12h² weights a layer, over four ranks; for each of them its product and sum were kept too.
+TEST(GradientsOfASquare, AreWhatAllLayersKeep) {
+  const double more = beside_states({{"2d"}}, "8") - beside_states({{"2d"}}, "4");
+  EXPECT_LT(more, 1.2 * 4 * 4 * 12 * 512 * 512 / 4);
+}
+
+/// What `zero` cuts beneath a cut of `tensor` is drawn whole, one tensor at a time: the largest is 4h² over two ranks.
+TEST(FirstValues, AreDrawnOneTensorAtATime) {
+  const double more = beside_states({{"zero3", "1d"}}, "8") - beside_states({{"zero3", "1d"}}, "4");
+  EXPECT_LT(more, 4 * 4 * 4 * 512 * 512 / 2);
+}
+
+/// Of 24h² elements of weights a rank has a quarter before the sum along the depth, and half of that behind it.
+TEST(GradientsOfACube, AreSaidToCostMoreOverMicroBatches) {
+  const PlannedMix made = planned_mix({{"3d"}});
+  const TemporaryFolder folder;
+  const std::string text = folder.write("long.txt", text_of_length(4096));
+  const auto shown = [&](const char* micro_batches) {
+    const std::vector<std::string> words{
+        "layers=2", "dim=1024", "context=16", "batch=32", std::string("accumulate=") + micro_batches, "data=" + text};
+    return run_parity({"plan"}, "plan/costs/gpt", manifest_of(made.mesh, made.plan), words).out;
+  };
+  const std::string note = "reduced along `tensor.depth`: a rank holds 12 MiB more of them than with one micro-batch\n";
+  EXPECT_NE(shown("2").find(note), std::string::npos) << shown("2");
+  EXPECT_EQ(shown("1").find("more of them"), std::string::npos) << shown("1");
+}
+
 INSTANTIATE_TEST_SUITE_P(Mixes, Costs, ::testing::ValuesIn(all_mixes()),
                          [](const auto& info) { return name_of(info.param); });
 
