@@ -4,10 +4,12 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace baleen::test {
 
-/// From its creation on, a thread sleeps again and again and looks how much later than asked for it wakes.
+/// From its creation to `end`, a thread sleeps again and again and looks how much later than asked for it wakes. No
+/// moment between is left out.
 class Lateness {
  public:
   Lateness() : thread_([this] { look(); }) {}
@@ -23,17 +25,21 @@ class Lateness {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void look() {
     constexpr std::chrono::milliseconds kNap(20);
-    while (!over_) {
-      const auto begin = std::chrono::steady_clock::now();
+    for (bool last = false; !last;) {
+      last = over_;
       std::this_thread::sleep_for(kNap);
-      most_ = std::max<std::chrono::duration<double>>(most_, std::chrono::steady_clock::now() - begin - kNap);
+      const Clock::time_point before = std::exchange(woken_, Clock::now());
+      most_ = std::max<std::chrono::duration<double>>(most_, woken_ - before - kNap);
     }
   }
 
   std::atomic<bool> over_{false};
   std::chrono::duration<double> most_{0};
+  Clock::time_point woken_ = Clock::now();
   std::thread thread_;
 };
 

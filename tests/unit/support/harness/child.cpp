@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "support/promise.hpp"
 #include "support/seed.hpp"
@@ -25,11 +28,16 @@ TEST(Promises, KeptAtTheSecondTry) {
 TEST(Promises, NeverKept) {
   expect_kept(1, [] { return 2.5; });
 }
+bool is_stopped(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(stat)), {});
+  return text.find(") T ") != std::string::npos;
+}
 /// This process stands still in the meantime.
 void be_disturbed() {
-  usleep(100'000);  // longer than a thread takes to begin to look
   const pid_t self = getpid();
   if (fork() == 0) {
+    while (getppid() == self && !is_stopped(self)) usleep(1'000);
     usleep(400'000);
     _exit(kill(self, SIGCONT));
   }
