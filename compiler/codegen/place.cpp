@@ -265,7 +265,6 @@ class Placer {
   Status separate_assigns() {
     std::map<std::uint32_t, LowValue> taken;
     std::map<LowOp, std::vector<LowOp>> behind;
-    std::set<std::uint32_t> sections;
     for (LoweredAssign& assign : lowered_.assigns) {
       if (!value(assign.value).micro.whole())
         return internal("`" + assign.name + "` is assigned a value of one micro-batch");
@@ -279,18 +278,18 @@ class Placer {
         const bool is_here = maker != kNone && lowered_.ops[maker].section == section;
         assign.value = is_here ? make_copy(assign.value, section) : add_copy(assign.value, section);
         if (is_here) behind[maker].push_back(value(assign.value).producer);
-        if (is_here) sections.insert(section);
         taken.emplace(lowered_.root_of(assign.value), assign.value);
       }
     }
-    for (const std::uint32_t section : sections) {
+    if (behind.empty()) return {};
+    for (LoweredSection& section : lowered_.sections) {
       std::vector<LowOp> ops;
-      for (const LowOp op : std::exchange(lowered_.sections[section].ops, {})) {
+      for (const LowOp op : std::exchange(section.ops, {})) {
         ops.push_back(op);
         const auto copies = behind.find(op);
         if (copies != behind.end()) ops.insert(ops.end(), copies->second.begin(), copies->second.end());
       }
-      lowered_.sections[section].ops = std::move(ops);
+      section.ops = std::move(ops);
     }
     return {};
   }

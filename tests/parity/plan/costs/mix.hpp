@@ -126,4 +126,14 @@ inline std::string why_not(const CostMix& mix) {
   return {};
 }
 
+/// Those that can run here: on two ranks and more, and not on too many.
+inline std::vector<CostMix> mixes_of_ranks_to(int most) {
+  std::vector<CostMix> all = all_mixes();
+  std::erase_if(all, [&](const CostMix& mix) {
+    const int ranks = planned_mix(mix).ranks;
+    return !why_not(mix).empty() || ranks < 2 || ranks > most;
+  });
+  return all;
+}
+
 }  // namespace baleen::test

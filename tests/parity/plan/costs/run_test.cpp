@@ -61,17 +61,7 @@ TEST_P(CostsOfARun, AreThoseOfTheClosedForms) {
   }
 }
 
-/// That run on eight ranks at most, and have a transport.
-std::vector<CostMix> small_mixes() {
-  std::vector<CostMix> all = all_mixes();
-  std::erase_if(all, [](const CostMix& mix) {
-    const int ranks = planned_mix(mix).ranks;
-    return !why_not(mix).empty() || ranks < 2 || ranks > 8;
-  });
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Mixes, CostsOfARun, ::testing::ValuesIn(small_mixes()),
+INSTANTIATE_TEST_SUITE_P(Mixes, CostsOfARun, ::testing::ValuesIn(mixes_of_ranks_to(8)),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace

@@ -62,16 +62,7 @@ TEST_P(CostsOnTheWire, AreThoseOfTheClosedForms) {
   EXPECT_NEAR(sent / expected, 1, 0.01);
 }
 
-std::vector<CostMix> mixes_of_four_ranks() {
-  std::vector<CostMix> all = all_mixes();
-  std::erase_if(all, [](const CostMix& mix) {
-    const int ranks = planned_mix(mix).ranks;
-    return !why_not(mix).empty() || ranks < 2 || ranks > 4;
-  });
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Mixes, CostsOnTheWire, ::testing::ValuesIn(mixes_of_four_ranks()),
+INSTANTIATE_TEST_SUITE_P(Mixes, CostsOnTheWire, ::testing::ValuesIn(mixes_of_ranks_to(4)),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
