@@ -3,6 +3,8 @@ import re
 import xml.etree.ElementTree
 from dataclasses import dataclass
 
+from selection import without_parameter
+
 
 @dataclass
 class Case:
@@ -51,6 +53,5 @@ def read(path, stage):
                 status = "not_run"
         elif case.get("status") == "notrun":
             status = "not_run"
-        cases.append(Case(stage, case.get("name").split("  # ")[0], status, float(case.get("time") or 0), reason,
-                          told))
+        cases.append(Case(stage, without_parameter(case.get("name")), status, float(case.get("time") or 0), reason, told))
     return cases

@@ -14,6 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import history  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
@@ -44,6 +45,7 @@ class Run:
         self.folder.mkdir(parents=True)
         self.steps, self.cases, self.complaints, self.left_out = [], [], [], 0
         self.suites = set()
+        self.history = history.History()
 
     def environment(self, stage):
         return dict(os.environ, CCACHE_STATSLOG=str(self.folder / f"ccache_{stage.name.replace(' ', '_')}.log"),
@@ -94,13 +96,17 @@ class Run:
 
     def test(self, stage):
         build = self.build(stage)
-        cases = selection.listed(str(build))
+        listed = selection.listed(str(build))
+        cases = [(selection.without_parameter(name), labels) for name, labels in listed]
         self.suites |= {selection.suite_of(name) for name, _ in cases}
         if stage.targets or self.options.target:
             cases = [case if not case[0].endswith("_NOT_BUILT") else ("", []) for case in cases]
         wanted, left_out = selection.chosen(cases, stage, self.options.seed)
         wanted = [(number, name) for number, name in wanted if name]
         self.left_out += left_out
+        often = set(self.history.often())
+        first = [listed[number - 1][0] for number, name in wanted if name in often]
+        history.run_first(build, first)
         numbers = self.folder / f"{stage.name}_numbers.txt"
         numbers.write_text("0,0,0," + ",".join(str(number) for number, _ in wanted) + "\n")
         output = self.folder / f"{stage.name}.xml"
@@ -117,9 +123,11 @@ class Run:
         if left < 24 * 3600 - 120:
             command += ["--stop-time", stop.strftime("%H:%M:%S")]
         done = self.step(f"{stage.name} tests", command, self.environment(stage),
-                         lambda: f"{len(wanted)} cases, {left_out} left out by the sample")
+                         lambda: f"{len(wanted)} cases, {left_out} left out by the sample, {len(first)} that failed lately first")
         if output.exists():
-            self.cases += results.read(output, stage.name)
+            cases = results.read(output, stage.name)
+            self.history.add([case.name for case in cases if case.status == "failed"])
+            self.cases += cases
         return done
 
     def finish(self):

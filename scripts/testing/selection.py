@@ -7,15 +7,19 @@ import re
 import subprocess
 
 
+def without_parameter(name):
+    """What stands behind a name is a parameter as text, which may hold a path of this machine."""
+    return name.split("  # ")[0]
+
+
 def listed(build):
-    """All cases of a build in ctest's order: name, labels."""
+    """All cases of a build in ctest's order: name as ctest has it, labels."""
     text = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True,
                           text=True).stdout
     cases = []
     for test in json.loads(text)["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        # What stands behind the name is a parameter as text, which may hold a path of this machine.
-        cases.append((test["name"].split("  # ")[0], properties.get("LABELS", [])))
+        cases.append((test["name"], properties.get("LABELS", [])))
     return cases
 
 

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Tests of scripts/testing: which cases of a build run, in which order, and what fails a run.
+
+Usage: testing_test.py [Samples | Order | Skips | Suites | Results]
+"""
+import datetime
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts" / "testing"))
+import history  # noqa: E402
+import plan  # noqa: E402
+import results  # noqa: E402
+import selection  # noqa: E402
+import skips  # noqa: E402
+
+
+def of(status, name, reason=""):
+    return results.Case("release", name, status, 1.0, reason)
+
+
+class Samples(unittest.TestCase):
+    CASES = ([(f"parity.zero/Case/{i}", ["parity", "sample_4"]) for i in range(23)]
+             + [(f"graph/Case{i}", ["unit"]) for i in range(5)]
+             + [("unit.cpu/Numbers0", ["unit", "numeric_8", "sanitized"]), ("golden.main_job/Trains", ["golden", "slow"])])
+
+    def chosen(self, stage, seed):
+        wanted, left_out = selection.chosen(self.CASES, stage, seed)
+        return [name for _, name in wanted], left_out
+
+    def test_seeds_that_follow_each_other_run_every_case_once(self):
+        ci = plan.stages("ci", False)[1]
+        seen = [name for seed in range(100, 104) for name in self.chosen(ci, seed)[0] if name.startswith("parity")]
+        self.assertEqual(sorted(seen), sorted(name for name, _ in self.CASES if name.startswith("parity")))
+
+    def test_a_seed_chooses_the_same_again(self):
+        ci = plan.stages("ci", False)[1]
+        self.assertEqual(self.chosen(ci, 7), self.chosen(ci, 7))
+        self.assertNotEqual(self.chosen(ci, 7), self.chosen(ci, 8))
+
+    def test_what_is_left_out_is_counted(self):
+        names, left_out = self.chosen(plan.stages("ci", False)[1], 0)
+        self.assertEqual(len([name for name in names if name.startswith("parity")]) + left_out, 23)
+
+    def test_everything_leaves_nothing_out(self):
+        release = plan.stages("all", False)[0]
+        names, left_out = self.chosen(release, 3)
+        self.assertEqual((len(names), left_out), (len(self.CASES), 0))
+
+    def test_numbers_come_from_ctest_and_are_those_of_the_names(self):
+        wanted, _ = selection.chosen(self.CASES, plan.stages("small", False)[0], 11)
+        for number, name in wanted:
+            self.assertEqual(self.CASES[number - 1][0], name)
+
+    def test_slow_cases_run_in_everything_only(self):
+        for level in ("small", "ci"):
+            for stage in plan.stages(level, False):
+                self.assertNotIn("golden.main_job/Trains", self.chosen(stage, 0)[0])
+
+    def test_a_case_of_numbers_runs_in_a_landing_with_or_without_sanitizers(self):
+        asan, release = plan.stages("ci", False)
+        for seed in range(8):
+            self.assertIn("unit.cpu/Numbers0", self.chosen(asan, seed)[0] + self.chosen(release, seed)[0])
+
+
+class Order(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.file = Path(self.folder.name) / "cache" / "failed_cases.txt"
+        self.day = datetime.date(2026, 11, 28)
+
+    def on(self, days_ago=0):
+        return history.History(self.file, self.day - datetime.timedelta(days=days_ago))
+
+    def test_what_failed_most_often_is_named_first(self):
+        self.on(3).add(["a/Rarely", "b/Often of two words"])
+        self.on(2).add(["b/Often of two words"])
+        self.on(1).add(["c/Lately"])
+        self.assertEqual(self.on().often(), ["b/Often of two words", "c/Lately", "a/Rarely"])
+
+    def test_an_old_failure_is_forgotten(self):
+        self.on(history.DAYS + 1).add(["a/Old"])
+        self.on(history.DAYS).add(["b/Young"])
+        self.assertEqual(self.on().often(), ["b/Young"])
+        self.on().add(["c/Now"])
+        self.assertNotIn("a/Old", self.file.read_text())
+
+    def test_a_broken_build_puts_no_order_among_cases(self):
+        self.on().add([f"a/Case{i}" for i in range(1000)])
+        self.assertEqual(len(self.on().often()), history.FIRST)
+
+    def test_without_a_file_that_can_be_read_there_is_no_history(self):
+        self.assertEqual(self.on().often(), [])
+        self.file.parent.mkdir()
+        self.file.write_bytes(b"2026-11-28 a/\xff\xfe\n")
+        self.assertEqual(self.on().often(), [])
+        self.file.unlink()
+        self.file.mkdir()
+        self.on().add(["a/Case"])
+        self.assertEqual(self.on().often(), [])
+
+    def began(self, build):
+        """The order in which ctest begins the cases of a folder, four at a time."""
+        told = subprocess.run(["ctest", "--test-dir", build, "-j", "4"], check=True, capture_output=True, text=True).stdout
+        return re.findall(r"^ +Start +\d+: (.*)$", told, re.M)
+
+    def test_ctest_begins_with_what_is_to_run_first(self):
+        build = Path(self.folder.name)
+        names = [f"suite/Case{i}" for i in range(12)] + ["suite/Of/0  # GetParam() = 3 words"]
+        (build / "CTestTestfile.cmake").write_text("".join(
+            f'add_test([=[{name}]=] "/bin/true")\nset_tests_properties([=[{name}]=] PROPERTIES COST {100 - i})\n'
+            for i, name in enumerate(names)))
+        self.assertEqual(self.began(build)[0], names[0])
+        last = [names[12], names[11]]
+        history.run_first(build, last)
+        self.assertEqual(set(self.began(build)[:2]), set(last))
+        # ctest keeps what failed by itself, which is added to.
+        (build / "Testing/Temporary/CTestCostData.txt").write_text(f"{names[3]} 1 0.5\n---\n{names[10]}\n")
+        history.run_first(build, last)
+        self.assertEqual(set(self.began(build)[:3]), {names[10], *last})
+
+
+class Skips(unittest.TestCase):
+    def complaints(self, lines, *cases):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            return skips.ExpectedSkips(file.name).complaints(cases)
+
+    LINES = ["# a comment", "always  ^a/Needs  # what no machine has"]
+
+    def test_a_skip_that_is_expected_is_none(self):
+        self.assertEqual(self.complaints(self.LINES, of("skipped", "a/NeedsMuch", "no"), of("passed", "b/Case")), [])
+
+    def test_a_skip_that_nobody_expects_fails_the_run(self):
+        (name, sentence), = self.complaints(self.LINES, of("skipped", "b/Case", "the transport did not start"))
+        self.assertEqual(name, "b/Case")
+        self.assertIn("the transport did not start", sentence)
+
+    def test_an_expected_skip_that_ran_fails_the_run(self):
+        for status in ("passed", "failed"):
+            (name, sentence), = self.complaints(self.LINES, of(status, "a/NeedsMuch"))
+            self.assertEqual(name, "a/NeedsMuch")
+            self.assertIn("ran", sentence)
+
+    def test_a_line_without_a_reason_or_with_an_unknown_condition_is_refused(self):
+        for line in ("always  ^a/", "always  ^a/ # ", "sometimes  ^a/  # why"):
+            with self.assertRaisesRegex(SystemExit, r"\.txt:1: "):
+                self.complaints([line])
+
+    def test_the_list_of_this_tree_can_be_read(self):
+        tests = Path(__file__).resolve().parents[3]
+        self.assertTrue(skips.ExpectedSkips(tests / "expected_skips.txt").rules)
+        self.assertTrue(skips.ExpectedSuites(tests / "expected_suites.txt").suites)
+
+
+class Suites(unittest.TestCase):
+    def complaints(self, found, lines=("graph", "# a comment", "unit.cuda  always")):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            return [name for name, _ in skips.ExpectedSuites(file.name).complaints(found)]
+
+    def test_one_that_vanished_fails_the_run(self):
+        self.assertEqual(self.complaints({"unit.cuda"}), ["graph"])
+
+    def test_one_that_is_in_no_list_fails_the_run(self):
+        self.assertEqual(self.complaints({"graph", "new"}), ["new"])
+
+    def test_one_may_be_missing_where_its_condition_holds(self):
+        self.assertEqual(self.complaints({"graph"}), [])
+
+    def test_a_program_that_is_not_built_stands_for_its_suite(self):
+        self.assertEqual(selection.suite_of("test_conformance.data_NOT_BUILT"), "conformance.data")
+        self.assertEqual(selection.suite_of("conformance.data/Of/Csv.Reads"), "conformance.data")
+
+
+class Results(unittest.TestCase):
+    FILE = """<testsuite>
+      <testcase name="a/Passes  # GetParam() = 3" time="1.5" status="run"><system-out>fine</system-out></testcase>
+      <testcase name="a/Fails" time="2" status="fail"><failure message="Failed"/><system-out>[ RUN ] a
+one.cpp:7: Failure
+Expected: 1
+  Actual: 2
+</system-out></testcase>
+      <testcase name="a/Skips" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+        <system-out>two.cpp:3: Skipped
+no GPU here
+</system-out></testcase>
+      <testcase name="a/Script" time="0" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/><system-out>skipped: no root
+</system-out></testcase>
+      <testcase name="a/NeverRan" status="notrun"><skipped message="Unable to find executable"/></testcase>
+    </testsuite>"""
+
+    def setUp(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(self.FILE)
+            file.flush()
+            self.cases = {case.name: case for case in results.read(file.name, "release")}
+
+    def test_each_end_of_a_case_is_told_from_the_others(self):
+        self.assertEqual({name: case.status for name, case in self.cases.items()},
+                         {"a/Passes": "passed", "a/Fails": "failed", "a/Skips": "skipped", "a/Script": "skipped",
+                          "a/NeverRan": "not_run"})
+        self.assertEqual(self.cases["a/Passes"].seconds, 1.5)
+
+    def test_a_skip_has_its_reason(self):
+        self.assertEqual(self.cases["a/Skips"].reason, "no GPU here")
+        self.assertEqual(self.cases["a/Script"].reason, "skipped: no root")
+
+    def test_a_failure_begins_with_what_went_wrong(self):
+        self.assertEqual(self.cases["a/Fails"].told.splitlines()[:2], ["one.cpp:7: Failure", "Expected: 1"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
