@@ -187,6 +187,11 @@ class Placer {
       return internal("`" + kind + "` claims to be a view, but no rule says which", op.where);
     }
     value(op.outputs[0]).view = std::move(view);
+    // A local region knows no gradients: what one leaves it as was made as such.
+    Storage& storage = lowered_.storages[lowered_.root_of(op.outputs[0])];
+    if (storage.kind == Storage::Kind::work && storage.role == Role::activation &&
+        value(op.outputs[0]).role == Role::gradient)
+      storage.role = Role::gradient;
     return {};
   }
 

@@ -239,7 +239,7 @@ Result<Job> job_of(const Job& job, const std::string& name, const Learning& lear
   own.groups = learning.groups;
   own.clip_grad_norm = learning.clip_grad_norm;
   own.gradient_accumulation_steps = 1;  // a caller gives all rows at once
-  own.keep_gradients = false;
+  own.keep_gradients = own.takes_gradients = false;
   own.states_prefix = name + "/";
   return own;
 }

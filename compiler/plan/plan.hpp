@@ -80,6 +80,8 @@ inline constexpr const char* kFactPrefix = "fact.";
 inline constexpr const char* kUpdatesState = "optimizer.updates";
 /// The states that keep the gradients of the last step are named by this prefix and the parameter's name.
 inline constexpr const char* kGradientPrefix = "verify.gradient.";
+/// The states that hold the gradients which a step takes in place of its own, likewise.
+inline constexpr const char* kGivenGradientPrefix = "verify.given.";
 
 /// A graph that is ready to be compiled, with its name among the job's.
 struct PlannedGraph {

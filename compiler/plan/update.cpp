@@ -53,6 +53,7 @@ class Updater {
 
   Result<UpdateResult> run() {
     BALEEN_TRY(check_groups());
+    if (job_.takes_gradients) BALEEN_TRY(take_gradients());
     BALEEN_TRY(append_norm(graph_, job_, gradients_));
     graph_.context() = {Phase::update, kNone, "optimizer", {}};
     if (gradients_.condition != kNone) graph_.set_output("applied", gradients_.condition);
@@ -164,6 +165,17 @@ class Updater {
     result_.states.push_back({own, type, Role::state, category});
     result_.initial.push_back(initial);
     return graph_.state(own, type);
+  }
+
+  /// Clipping and the optimizer read what is given; nothing reads the job's own.
+  Status take_gradients() {
+    for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
+      const ParameterSpec& p = job_.parameters[i];
+      if (gradients_.all[i].gradient == kNone) continue;
+      const ValueType type{p.type.dtype, p.type.shape, p.type.axes};
+      BALEEN_TRY_ASSIGN(gradients_.all[i].value, add_state(kGivenGradientPrefix + p.name, type, 0, "control"));
+    }
+    return {};
   }
 
   /// Each gradient as it is before clipping, whether or not the step counts. Behind all other ops, so that what is

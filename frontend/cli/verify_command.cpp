@@ -1,5 +1,6 @@
 /// \file `baleen verify`: the script on the manifest's ranks and the script alone, compared.
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "baleen/dtype.hpp"
@@ -18,12 +19,12 @@ namespace {
 constexpr double kMoreRoundings[] = {4, 16, 64};
 
 Status verify(const VerifyOptions& options, const Setup& setup) {
-  BALEEN_TRY_ASSIGN(Record many, record(options, setup, {}));
+  BALEEN_TRY_ASSIGN(Record many, record(options, setup, {.keeps_gradients = options.dtype != "fp64"}));
   if (setup.link && setup.link->place().rank != 0) return {};
   if (setup.link) setup.link->begins(-1);  // what goes wrong now is none of the collectives'
-  const auto reference = [&](double shake) {
+  const auto reference = [&](double shake, const Record* given = nullptr) {
     if (setup.link) setup.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{true, {}, shake};
+    RecordOptions how{.reference = true, .shake = shake, .given = given};
     for (const Record::Step& step : many.steps) how.skipped.push_back(!step.applied);
     return record(options, setup, how);
   };
@@ -31,13 +32,19 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   // In fp64 strategies leave out their casts: one that is there all the same is no reason to allow more.
   if (options.dtype == "fp64") many.coarsest = one.coarsest;
   const bool exact = many.coarsest == BALEEN_F64;
-  Judgement judgement = judge(many, one);
+  std::optional<Record> replayed, shaken_replay;
+  if (!exact && !many.gradients_kept.empty()) {
+    BALEEN_TRY_ASSIGN(replayed, reference(0, &many));
+    BALEEN_TRY_ASSIGN(shaken_replay, reference(rounding_of(BALEEN_F32), &many));
+  }
+  const Replay replay{replayed ? &*replayed : nullptr, replayed ? &*shaken_replay : nullptr};
+  Judgement judgement = judge(many, one, {}, replay);
   std::deque<Record> further;
   std::vector<Shaken> shaken;
   const auto shake = [&](double roundings) -> Status {
     BALEEN_TRY_ASSIGN(Record record, reference(roundings * rounding_of(many.coarsest)));
     shaken.push_back({&further.emplace_back(std::move(record)), roundings});
-    judgement = judge(many, one, shaken);
+    judgement = judge(many, one, shaken, replay);
     return {};
   };
   if (!exact || judgement.difference) BALEEN_TRY(shake(1));  // in fp64 only to tell noise from mistakes

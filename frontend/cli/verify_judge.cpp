@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,56 +10,17 @@
 
 #include "baleen/dtype.hpp"
 #include "compiler/layout/mesh.hpp"
+#include "frontend/cli/verify_found.hpp"
+#include "frontend/cli/verify_updates.hpp"
 
 namespace baleen::app {
 namespace {
 
-/// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
-constexpr double kRoundings = 32;
 /// A gradient is noise if one rounding changes it by this part of itself.
 constexpr double kNoise = 0.25;
 
 constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
                                                           "optimizer states (of their norms)"};
-constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
-
-std::string short_text(double number, const char* format = "%.3g") {
-  char text[40];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
-}
-
-/// What was found of one kind of number, against its limits.
-class Found {
- public:
-  explicit Found(std::string what) : what_(std::move(what)) {}
-
-  /// `place`: "the loss of step 3". What is no number is too much. True for the first that is too large.
-  bool see(double difference, double limit, const std::string& place) {
-    const double of_limit = std::isnan(difference) ? INFINITY
-                            : limit > 0            ? difference / limit
-                            : difference > 0       ? INFINITY
-                                                   : 0;
-    const bool first = of_limit > 1 && !first_;
-    if (first) first_ = place + " (" + short_text(difference) + ", " + short_text(limit) + " allowed)";
-    if (of_limit <= share_) return first;
-    share_ = of_limit;
-    worst_ = difference;
-    at_ = place;
-    return first;
-  }
-  const std::optional<std::string>& first() const { return first_; }
-  std::string line() const {
-    return "largest difference of " + what_ + ": " + short_text(worst_) + ", " +
-           short_text(std::max(share_, 0.0), "%.2g") + " of what is allowed" + (at_.empty() ? "" : ", at " + at_) +
-           "\n";
-  }
-
- private:
-  std::string what_, at_;
-  double worst_ = 0, share_ = -1;  ///< share: of the limit
-  std::optional<std::string> first_;
-};
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
@@ -72,12 +32,13 @@ double norm_of_all(const std::vector<Sketch>& tensors) {
 
 class Judge {
  public:
-  Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken)
+  Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay)
       : many_(many),
         one_(one),
         shaken_(shaken),
         exact_(many.coarsest == BALEEN_F64),
-        rounding_(rounding_of(many.coarsest)) {
+        rounding_(rounding_of(many.coarsest)),
+        updates_(many, one, replay) {
     for (const Record::Copy& copy : many.copies) copies_.emplace(Place{copy.step, copy.list, copy.tensor}, &copy);
   }
 
@@ -102,6 +63,7 @@ class Judge {
     for (std::size_t list = 0; list < Record::kLists; ++list)
       if (!one_.names[list].empty())
         result_.summary += is_judged(static_cast<Record::List>(list)) ? tensors_[list].line() : shown_[list].line();
+    if (!exact_) result_.summary += updates_.summary();
     if (!noise_.empty()) {
       std::string names;
       for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
@@ -117,8 +79,8 @@ class Judge {
   void see(Found& found, double difference, double limit, const std::string& place, const std::string& cause = "") {
     if (found.see(difference, limit, place)) differ(*found.first() + cause);
   }
-  /// With few digits an optimizer may divide rounding noise by itself, so what it makes is judged by the gradients and
-  /// losses that come of it, and by the copies of other ranks.
+  /// With few digits an optimizer may divide rounding noise by itself, so what it makes is judged by the replay, by the
+  /// gradients and losses that come of it, and by the copies of other ranks.
   bool is_judged(Record::List list) const { return exact_ || list == Record::gradients; }
   /// Of a tensor whose norm is `norm`, of which both are shown as parts. `cause` is asked for where it differs first.
   void see_tensor(Record::List list, double difference, double limit, double norm, const std::string& place,
@@ -237,6 +199,8 @@ class Judge {
       // The gradient of what is read last is computed first.
       const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
       const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
+      if (!exact_ && list != Record::gradients)
+        if (const auto other = updates_.compare(i, list, t)) differ(*other);
       grown[t] =
           std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
       if (is_noise(list, names[t])) continue;
@@ -270,12 +234,7 @@ class Judge {
       if (std::string unlike = unlike_along(i, list, t); !unlike.empty()) return unlike;
       if (i > 0 && near(many, one_.steps[i - 1].tensors[list][t], 1)) return "; it is that of the step before";
     }
-    double product = 0, square = 0;
-    for (std::size_t s = 0; s < one.sums.size(); ++s) {
-      product += many.sums[s] * one.sums[s];
-      square += one.sums[s] * one.sums[s];
-    }
-    const double factor = square > 0 ? product / square : 0;
+    const double factor = factor_of(many, one);
     if (many.norm() == 0 && one.norm() > 0) return "; it is zero: nothing reaches it";
     if (std::abs(factor - 1) < 1e-3 || !near(many, one, factor)) return "";
     std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
@@ -284,12 +243,6 @@ class Judge {
     if (const std::string axes = axes_of_size(1 / factor); !axes.empty())
       return text + ", as if a sum along " + axes + " were missing, or a mean taken twice";
     return text;
-  }
-
-  static bool near(const Sketch& many, const Sketch& one, double factor) {
-    Sketch scaled = one;
-    for (double& sum : scaled.sums) sum *= factor;
-    return one.norm() > 0 && distance(many, scaled) <= 1e-3 * std::abs(factor) * one.norm();
   }
 
   /// Those of that size: "`data` or `tensor`".
@@ -379,19 +332,13 @@ class Judge {
         if (a.size() != b.size())
           return differ(what + " has " + std::to_string(a.size()) + " numbers on the ranks and " +
                         std::to_string(b.size()) + " on one");
+        if (!exact_)
+          if (const auto other = updates_.compare_last(list, t, what)) differ(*other);
         if (is_noise(list, one_.names[list][t])) continue;
-        double squares = 0, norm = 0;
-        std::size_t at = 0;
-        for (std::size_t i = 0; i < b.size(); ++i) {
-          squares += (a[i] - b[i]) * (a[i] - b[i]);
-          norm += b[i] * b[i];
-          if (!(std::abs(a[i] - b[i]) <= std::abs(a[at] - b[at]))) at = i;
-        }
-        norm = std::sqrt(norm);
+        const Away away(a, b);
         const double grown = t < grown_[list].size() ? grown_[list][t] : 0;
-        const double limit = tensor_limit(list, norm, 0) + kRoundings * grown;
-        see_tensor(list, std::sqrt(squares), limit, norm, what + " at the end, most at element " + std::to_string(at),
-                   [] { return std::string(); });
+        const double limit = tensor_limit(list, away.norm, 0) + kRoundings * grown;
+        see_tensor(list, away.distance, limit, away.norm, away.place(what), [] { return std::string(); });
       }
   }
 
@@ -399,6 +346,7 @@ class Judge {
   const std::vector<Shaken>& shaken_;
   const bool exact_;
   const double rounding_;
+  UpdateJudge updates_;
   Judgement result_;
   Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
@@ -414,8 +362,8 @@ class Judge {
 
 double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
 
-Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
-  return Judge(many, one, shaken).run();
+Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay) {
+  return Judge(many, one, shaken, replay).run();
 }
 
 }  // namespace baleen::app

@@ -19,6 +19,13 @@ struct Shaken {
   double roundings = 1;
 };
 
+/// What the script alone makes of the gradients that the ranks kept: `record`, and once more with each parameter at the
+/// beginning and each gradient changed by one rounding of fp32.
+struct Replay {
+  const Record* record = nullptr;  ///< null: none
+  const Record* shaken = nullptr;
+};
+
 /// Of `many` ranks against `one`, the script alone in fp64. After each step: loss, metrics, each gradient, the norm of
 /// all, each parameter, each state of the optimizer, on every rank.
 ///
@@ -29,7 +36,11 @@ struct Shaken {
 /// choice of an expert), references with several show it. A gradient that one rounding of the parameters changes by a
 /// quarter of itself is noise; it is named and not judged, and neither are its parameter and that one's states. So it
 /// is in fp64 if there is a `shaken`.
-Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {});
+///
+/// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
+/// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.
+Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {},
+                const Replay& replay = {});
 
 /// One rounding of a number of that dtype, as a share of it.
 double rounding_of(baleen_dtype_t dtype);

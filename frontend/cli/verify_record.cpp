@@ -62,17 +62,20 @@ class Recorder : public TrainingRun {
       specs_[list].push_back(&buffer.spec);
       runs_[list].push_back(runs_on(buffer.spec));
     }
+    is_keeping_ = how.keeps_gradients && run.rank() == 0;
   }
 
-  /// Changes each parameter by a part of itself, up or down at random.
-  Status shake() {
-    if (how_.shake == 0) return {};
-    std::mt19937 signs(2013);
+  /// Changes each parameter by a part of itself, up or down at random, and looks at what there is before step 1.
+  Status begin() {
     for (const PersistentSpec* spec : specs_[Record::parameters]) {
+      if (how_.shake == 0) break;
       BALEEN_TRY_ASSIGN(std::vector<double> numbers, read_numbers(run_.session(), *spec));
-      for (double& number : numbers) number *= 1 + ((signs() & 1) != 0 ? how_.shake : -how_.shake);
+      shake(numbers);
       BALEEN_TRY(write(*spec, numbers));
     }
+    Record::Step step;
+    BALEEN_TRY(read(step));
+    record_.first = std::move(step.tensors);
     return {};
   }
 
@@ -80,6 +83,7 @@ class Recorder : public TrainingRun {
     const std::size_t number = record_.steps.size();
     const bool takes_back = number < how_.skipped.size() && how_.skipped[number];
     if (takes_back) BALEEN_TRY(keep());
+    if (how_.given) BALEEN_TRY(give(number));
     BALEEN_TRY_ASSIGN(Facts facts, run_.step());
     Record::Step step;
     for (const auto& [name, value] : facts)
@@ -87,6 +91,7 @@ class Recorder : public TrainingRun {
     step.loss = facts["loss"];
     if (takes_back) BALEEN_TRY(take_back());
     BALEEN_TRY(read(step));
+    BALEEN_TRY(keep_gradients());
     record_.steps.push_back(std::move(step));
     return facts;
   }
@@ -119,6 +124,41 @@ class Recorder : public TrainingRun {
   }
 
  private:
+  void shake(std::vector<double>& numbers) {
+    if (how_.shake == 0) return;
+    for (double& number : numbers) number *= 1 + ((signs_() & 1) != 0 ? how_.shake : -how_.shake);
+  }
+
+  /// Whole, until they are too many or this rank has a piece only.
+  Status keep_gradients() {
+    if (!is_keeping_) return {};
+    std::vector<std::vector<float>> all;
+    for (const PersistentSpec* spec : specs_[Record::gradients]) {
+      const auto count = static_cast<std::uint64_t>(element_count(spec->type.shape));
+      BALEEN_TRY_ASSIGN(const std::vector<std::byte> bytes, run_.session().read_own(spec->name));
+      kept_bytes_ += count * sizeof(float);
+      is_keeping_ = kept_bytes_ <= kKeptBytes && bytes.size() == count * dtype_size(spec->type.dtype);
+      if (!is_keeping_) return {};
+      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, numbers_of(bytes, *spec));
+      all.emplace_back(numbers.begin(), numbers.end());
+    }
+    record_.gradients_kept.push_back(std::move(all));
+    return {};
+  }
+
+  /// To the update of the next step, what the ranks had in that one.
+  Status give(std::size_t step) {
+    if (step >= how_.given->gradients_kept.size()) return {};
+    const auto& gradients = how_.given->gradients_kept[step];
+    for (std::size_t t = 0; t < gradients.size(); ++t) {
+      std::vector<double> numbers(gradients[t].begin(), gradients[t].end());
+      shake(numbers);
+      BALEEN_TRY(run_.session().write_tensor(kGivenGradientPrefix + how_.given->names[Record::gradients][t],
+                                             numbers.data(), numbers.size() * sizeof(double)));
+    }
+    return {};
+  }
+
   /// Where the elements of this rank's piece stand in the whole.
   std::vector<PieceRun> runs_on(const PersistentSpec& spec) const {
     Mesh mesh = record_.mesh;
@@ -172,7 +212,10 @@ class Recorder : public TrainingRun {
   std::array<std::vector<const PersistentSpec*>, Record::kLists> specs_;
   std::array<std::vector<std::vector<PieceRun>>, Record::kLists> runs_;
   std::vector<std::vector<double>> kept_;
+  std::mt19937 signs_{2013};
   double updates_ = 0;
+  bool is_keeping_ = false;
+  std::uint64_t kept_bytes_ = 0;
 };
 
 /// What every rank is to have alike, by Record::Number.
@@ -321,11 +364,12 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;
   flags.keep_gradients = true;
+  flags.takes_gradients = how.given != nullptr;
   flags.wrong_layouts = &result.wrong_layouts;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(own, setup, std::move(prepared), flags, false));
   result.mesh = run->mesh();
   Recorder recorder(*run, result, how);
-  BALEEN_TRY(recorder.shake());
+  BALEEN_TRY(recorder.begin());
   BALEEN_TRY(run->train(recorder));
   result.coarsest = run->session().coarsest_dtype();
   BALEEN_TRY(recorder.read_last());

@@ -63,17 +63,27 @@ struct Record {
   std::array<std::vector<std::string>, kLists> names;
   std::vector<Step> steps;
   std::vector<Evaluation> evaluations;
+  Sketches first;                                             ///< before the first step
   std::array<std::vector<std::vector<double>>, kLists> last;  ///< parameters and states at the end, whole
-  std::vector<Copy> copies;                                   ///< that are not like their originals, by step
+  /// Of the first steps the gradients, whole, by the places of `names`: where they are asked for, as many as kKeptBytes
+  /// hold.
+  std::vector<std::vector<std::vector<float>>> gradients_kept;
+  std::vector<Copy> copies;  ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
   Mesh mesh;                                ///< of the ranks
   std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them
 };
 
+/// What gradients of all steps may take.
+inline constexpr std::uint64_t kKeptBytes = 1u << 30;
+
 struct RecordOptions {
   bool reference = false;          ///< the script alone: one rank, no strategy, fp64
   std::vector<bool> skipped = {};  ///< by step, of a reference: its update is taken back
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
+  bool keeps_gradients = false;    ///< `gradients_kept`, on rank 0
+  /// Of a reference: its update takes the gradients that this one kept, each changed by `shake` of itself too.
+  const Record* given = nullptr;
 };
 
 /// Runs the script to its end and keeps what it comes to.

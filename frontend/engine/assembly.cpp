@@ -120,6 +120,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const std::int64_t check_every = flags.keep_gradients ? 0 : job.check_every;  // `verify` compares copies by itself
   const bool checks_memory = !flags.keep_gradients && job.check_memory;
   job.keep_gradients = flags.keep_gradients;
+  job.takes_gradients = flags.takes_gradients;
   if (flags.alone) job.strategies.clear();
   CheckpointFacts told = facts_of(job);
   SessionOptions session{

@@ -31,6 +31,7 @@ struct RunFlags {
   bool silent = false;                 ///< what the script prints is not shown
   bool alone = false;                  ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;         ///< as states
+  bool takes_gradients = false;        ///< from states that the caller writes before each step
   std::optional<GraphRole> only = {};  ///< as in make_plan; nothing: all graphs
   std::string save = {};               ///< all parameters to this file at the end, before the last evaluation
   bool saves = false;                  ///< checkpoints, where the manifest or the script asks for them

@@ -70,6 +70,38 @@ TEST_F(Ranks, TooLittleSharedMemory) {
 
 TEST_F(Ranks, AScriptErrorIsSaidOnce) { expect_refused(run(3, script("batch = 'many'")), "`batch` is "); }
 
+/// What every rank finds is told as what it is, whichever of them comes first.
+TEST_F(Ranks, AMistakeThatAllFindIsNoRanksOwn) {
+  const std::vector<std::string> words{"--set", "mesh.order=[\"data\",\"tensor\"]", "--set", "mesh.tensor=4"};
+  const std::string more =
+      "batch = 4, model = nn.linear { name = 'up', out = 2, axes = { 'ff' } },\n"
+      "  plan = { baleen.strategy('data'), baleen.strategy('tensor') }";
+  for (int times = 0; times < 3; ++times) {
+    const ProcessResult result = run(1, script(more), words);
+    expect_refused(result, "`up.weight` has `ff` = 2, which cannot be cut over the 4 ranks along `tensor`");
+    EXPECT_EQ(result.err.find("ranks 0"), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find("rank 0"), std::string::npos) << result.err;
+  }
+}
+
+/// An op of a loss has no name of its own.
+TEST_F(Ranks, AnOpWithoutANameIsToldByItsKind) {
+  const std::string loss = "loss = function(x) return baleen.ops.sum(baleen.ops.matmul('bc,dc->bd', x, x)), 1 end";
+  expect_refused(run(1, script("batch = 4, gradient_accumulation_steps = 2, " + loss)),
+                 "train.lua:6: matmul combines the batch with another dimension");
+}
+
+/// Not by where the ranks were when they had ended.
+TEST_F(Ranks, AFailureOfTheReferenceIsToldAsItsOwn) {
+  const std::string fails =
+      "on_step = function(info)\n"
+      "    if string.unpack('f', string.pack('f', info.loss)) ~= info.loss then error('more digits than fp32') end end";
+  const ProcessResult result =
+      run_baleen({"verify", script("batch = 4, " + fails), "--set", "mesh.data=2", "--dtype", "fp32"});
+  expect_refused(result, "train.lua:7: more digits than fp32");
+  EXPECT_TRUE(result.err.starts_with("error: rank 0, running the script on one rank alone: ")) << result.err;
+}
+
 TEST_F(Ranks, AreDrawnInTheGraph) {
   const std::string job = script("batch = 4");
   const ProcessResult one = run_baleen({"graph", "--ops", job}),

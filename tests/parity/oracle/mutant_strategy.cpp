@@ -1,7 +1,7 @@
 /// \file A strategy that is wrong on several ranks and right on one: what `baleen verify` is there to find.
 /// drop: one sum over ranks is left out; twice: a gradient is divided by the number of ranks once more; state,
-/// parameter: its new value is a thousandth too large; evaluation: what the held-out loss reads is. Wrong on one rank
-/// too: doubled, a gradient.
+/// parameter: its new value is too large by a share of itself (`by`); evaluation: what the held-out loss reads is.
+/// Wrong on one rank too: doubled, a gradient.
 #include <string>
 
 #include "baleen/strategy.hpp"
@@ -11,6 +11,7 @@ BALEEN_DESCRIPTOR("strategy", "mutant", "1.0.0", "Apache-2.0", "Wrong on several
                                 "none|drop|twice|doubled|state|parameter|replica|evaluation", "",
                                 "a sum over ranks left out; one more division; a new value made too large; held-out"),
                   BALEEN_OPTION("of", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "", "the parameter, or state, by name"),
+                  BALEEN_OPTION("by", BALEEN_OPTION_FLOAT, 0, 0, 1, "0.001", "", "", "the share of a value"),
                   BALEEN_OPTION("step", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "the damaged step; 0: all"),
                   BALEEN_OPTION("skip", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
                                 "a step that is left out, on one rank too; 0: none"),
@@ -30,6 +31,7 @@ class Mutant : public Strategy {
   Mutant(const Settings& settings, MeshView mesh)
       : damage_(settings.text("damage")),
         of_(settings.text("of")),
+        by_(settings.number("by")),
         step_(static_cast<double>(settings.integer("step"))),
         skip_(static_cast<double>(settings.integer("skip"))),
         keeps_(settings.boolean("keeps")) {
@@ -71,7 +73,7 @@ class Mutant : public Strategy {
       const auto op = graph.op(id);
       if (!op || op->kind() != "assign" || op->inputs()[0] != target) continue;
       const Value next{graph.table(), op->inputs()[1]};
-      const Value damaged = select(now({graph.table(), attempts}), next * 1.001, next);
+      const Value damaged = select(now({graph.table(), attempts}), next * (1 + by_), next);
       graph.amend(id, std::vector{target, damaged.id()});
       return {};
     }
@@ -167,6 +169,7 @@ class Mutant : public Strategy {
   }
 
   const std::string damage_, of_;
+  const double by_;
   const double step_, skip_;
   const bool keeps_;
   double ranks_ = 1;

@@ -4,7 +4,9 @@
 namespace baleen::test {
 namespace {
 
-const std::string kData = "strategy = \"data\"\n", kZero = "strategy = \"zero\"\nstage = 2\n";
+const std::string kData = "strategy = \"data\"\n", kZero = "strategy = \"zero\"\nstage = 2\n",
+                  kBf16 = kZero + "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n";
+const std::vector<std::string> kFp32{"--dtype", "fp32"};
 
 struct Case {
   std::string name;
@@ -67,10 +69,26 @@ std::vector<Case> cases() {
       {"AnOptimizerStateInTheLastStep", of("state", weight + ".v", 20), "state `" + weight + ".v` after step 20 ("},
       {"ASkippedStepThatDamages", "skip = 5\n" + of("parameter", weight, 5), up + "5 ("},
       {"ASkippedLastStepThatDamages", "skip = 20\n" + of("parameter", weight, 20), up + "20 ("},
+      // An update in fp32 is as exact as its rounding, whatever its gradients are.
+      {"AnOptimizerStateInFp32", of("state", weight + ".m", 7), "state `" + weight + ".m` after step 7 (",
+       "allowed); the gradients are as they should be", kData, kFp32},
+      {"AnOptimizerStateInTheLastStepInFp32", of("state", weight + ".v", 20),
+       "state `" + weight + ".v` after step 20 (", "", kData, kFp32},
+      {"AFewTenThousandthsOfAParameterInFp32", "by = 3e-4\n" + of("parameter", weight, 9), up + "9 (", "", kData,
+       kFp32},
+      {"ASkippedStepThatDamagesInFp32", "skip = 5\n" + of("parameter", weight, 5), up + "5 (",
+       "there was nothing to change", kData, kFp32},
+      {"ASkippedLastStepThatDamagesInFp32", "skip = 20\n" + of("parameter", weight, 20), up + "20 (", "", kData, kFp32},
       {"AReplicaInTheLastStep", of("replica", weight, 20), up + "20 on rank 1 (", unlike},
 #ifdef BALEEN_TEST_ZERO
       {"NothingOfShards", "", "", "", kZero},
       {"AMeanTakenTwiceOfShards", of("twice", weight, 3), gradient + "3 (", half, kZero},
+      {"NothingOfShardsInBf16", "", "", "", kBf16, kFp32},
+      {"NothingButASkippedStepOfShardsInBf16", "skip = 5\n", "", "", kBf16, kFp32},
+      {"AnOptimizerStateOfShardsInBf16", of("state", weight + ".m", 20), "state `" + weight + ".m` after step 20 (", "",
+       kBf16, kFp32},
+      {"AFewTenThousandthsOfAParameterInBf16", "by = 3e-4\n" + of("parameter", weight, 9), up + "9 (", "", kBf16,
+       kFp32},
       {"AnOptimizerStateOfShards", of("state", weight + ".m", 20), "state `" + weight + ".m` after step 20 (", "",
        kZero},
 #endif

@@ -43,3 +43,9 @@ CASES = {
     # What is held out was found to be too little after the last step; now it is a short batch.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "equal"),
 }
+
+# Plans whose `--exact` joined ranks of several classes: an annotation cuts a weight along an axis that ZeRO shards over too.
+EXACT = {f"{weight}InStage{stage}": _case("zoo/language", (
+    {"data": 6, "sequence": 2}, [("zero", {"stage": stage, "also": ["sequence"]}), ("sequence", {"mode": "ulysses"})]),
+    {"heads": 4, "context": 8, "batch": 12, "dim": 16, "layout": f"{weight}:sequence:1"})
+    for weight in ("blocks.0.mlp.up.weight", "head.weight") for stage in (1, 3)}

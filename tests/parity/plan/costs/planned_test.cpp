@@ -166,7 +166,7 @@ TEST(ClosedForm, SaysWhatIsOff) {
 }
 
 /// With few tokens it is no activations that make a peak.
-double beside_states(const CostMix& mix, const char* layers) {
+PlannedRanks of_few_tokens(const CostMix& mix, const char* layers) {
   const PlannedMix made = planned_mix(mix);
   const TemporaryFolder folder;
   const std::string text = folder.write("long.txt", text_of_length(4096));
@@ -174,19 +174,23 @@ double beside_states(const CostMix& mix, const char* layers) {
       plan_of("plan/costs/gpt", manifest_of(made.mesh, made.plan + "[compute]\nmemory = 1000000000\n"),
               {std::string("layers=") + layers, "dim=512", "context=16", "batch=16", "data=" + text});
   EXPECT_EQ(planned.exit_code, 0) << planned.err;
-  return planned.classes.empty() ? 0 : planned.classes[0].bytes("activations");
+  return planned.classes.empty() ? PlannedRanks() : planned.classes[0];
 }
 
-/// 12h² weights a layer, over four ranks; for each of them its product and sum were kept too.
+/// 12h² weights a layer, over four ranks; for each of them its product and sum were kept too. Local regions make these
+/// gradients, which are told as such.
 TEST(GradientsOfASquare, AreWhatAllLayersKeep) {
-  const double more = beside_states({{"2d"}}, "8") - beside_states({{"2d"}}, "4");
-  EXPECT_LT(more, 1.2 * 4 * 4 * 12 * 512 * 512 / 4);
+  const PlannedRanks eight = of_few_tokens({{"2d"}}, "8"), four = of_few_tokens({{"2d"}}, "4");
+  const double gradients = 4.0 * 4 * 12 * 512 * 512 / 4;
+  const auto more = [&](const std::string& number) { return eight.numbers.at(number) - four.numbers.at(number); };
+  EXPECT_NEAR(more("held_gradients_bytes") / gradients, 1, kSlack);
+  EXPECT_LT(more("planned_bytes.gradients") + more("planned_bytes.activations"), 1.2 * gradients);
 }
 
 /// What `zero` cuts beneath a cut of `tensor` is drawn whole, one tensor at a time: the largest is 4h² over two ranks.
 TEST(FirstValues, AreDrawnOneTensorAtATime) {
-  const double more = beside_states({{"zero3", "1d"}}, "8") - beside_states({{"zero3", "1d"}}, "4");
-  EXPECT_LT(more, 4 * 4 * 4 * 512 * 512 / 2);
+  const PlannedRanks eight = of_few_tokens({{"zero3", "1d"}}, "8"), four = of_few_tokens({{"zero3", "1d"}}, "4");
+  EXPECT_LT(eight.bytes("activations") - four.bytes("activations"), 4 * 4 * 4 * 512 * 512 / 2);
 }
 
 /// Of 24h² elements of weights a rank has a quarter before the sum along the depth, and half of that behind it.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 namespace baleen::app {
 namespace {
@@ -331,6 +332,68 @@ TEST(VerifyJudge, ComparesRecordsOfOtherSizes) {
             "parameter `a` has 0 numbers on the ranks and 2 on one");
   EXPECT_EQ(say([](Record& r) { r.names[Record::states].erase(r.names[Record::states].begin()); }),
             "state `b.m` of the ranks stands where one rank has `a.m`");
+}
+
+/// Parameter `a` moves by a tenth in each step, but by `lengths` tenths in steps that these name.
+Record moving(baleen_dtype_t dtype, const std::map<std::size_t, double>& lengths = {}) {
+  Record record = record_in(dtype);
+  record.first = sketches();
+  double at = 3;
+  for (std::size_t number = 1; number <= record.steps.size(); ++number) {
+    const auto length = lengths.find(number);
+    at += 0.1 * (length == lengths.end() ? 1 : length->second);
+    set(record, number, Record::parameters, 0, {at, 4});
+  }
+  record.last[Record::parameters][0] = {at, 4};
+  return record;
+}
+
+/// Of ranks that kept the gradients of so many steps, against a script alone that moves as far in each.
+Judgement beside_replay(const Record& ranks, std::size_t kept = 20, double shaken_by = 0) {
+  Record many = ranks;
+  many.gradients_kept.resize(kept);
+  const Record replayed = moving(BALEEN_F64);
+  Record shaken = replayed;
+  for (Record::Step& step : shaken.steps)
+    for (double& sum : step.tensors[Record::parameters][0].sums) sum += shaken_by;
+  return judge(many, record_in(BALEEN_F64), {}, Replay{&replayed, &shaken});
+}
+
+TEST(VerifyJudge, JudgesWhatTheRanksGradientsCameTo) {
+  for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_BF16, BALEEN_F16}) {
+    const Judgement equal = beside_replay(moving(dtype));
+    EXPECT_EQ(equal.difference.value_or(""), "");
+    EXPECT_NE(equal.summary.find("of parameters as updated from the same gradients (of their norms): 0,"),
+              std::string::npos)
+        << equal.summary;
+    const auto says = [&](const std::map<std::size_t, double>& lengths) {
+      return beside_replay(moving(dtype, lengths)).difference.value_or("");
+    };
+    EXPECT_EQ(first_words(says({{7, 0}})), "parameter `a` after step 7");
+    EXPECT_EQ(last_words(says({{7, 0}})), "the gradients are as they should be; it is as before the step");
+    EXPECT_EQ(last_words(says({{20, 2}})),
+              "the gradients are as they should be; its change is 2 times that of one rank");
+    EXPECT_EQ(first_words(says({{1, 1.001}})), "parameter `a` after step 1");
+    EXPECT_EQ(says({{1, 1.000001}}), "");
+  }
+}
+
+TEST(VerifyJudge, AllowsAnUpdateWhatOneRoundingOfItComesTo) {
+  const Record ranks = moving(BALEEN_F32, {{7, 1.1}});
+  EXPECT_NE(beside_replay(ranks).difference.value_or(""), "");
+  EXPECT_EQ(beside_replay(ranks, 20, 0.001).difference.value_or(""), "");
+}
+
+TEST(VerifyJudge, SaysWhichUpdatesItDidNotJudge) {
+  const Judgement judgement = beside_replay(moving(BALEEN_F32, {{7, 2}}), 5);
+  EXPECT_EQ(judgement.difference.value_or(""), "");
+  EXPECT_NE(judgement.summary.find("updates are judged in 5 of 20 steps"), std::string::npos) << judgement.summary;
+}
+
+TEST(VerifyJudge, SeesWhatChangedBehindTheLastUpdate) {
+  Record ranks = moving(BALEEN_F32);
+  ranks.last[Record::parameters][0][1] *= 1.01;
+  EXPECT_EQ(first_words(beside_replay(ranks).difference.value_or("")), "parameter `a` at the end, most at element 1");
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+/// \file Numbers and tensors of two runs against their limits, for the judgement of `baleen verify`.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/verify_record.hpp"
+
+namespace baleen::app {
+
+/// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
+inline constexpr double kRoundings = 32;
+/// How a tensor of each list is called.
+inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
+
+std::string short_text(double number, const char* format = "%.3g");
+
+/// What was found of one kind of number, against its limits.
+class Found {
+ public:
+  explicit Found(std::string what) : what_(std::move(what)) {}
+
+  /// `place`: "the loss of step 3". What is no number is too much. True for the first that is too large.
+  bool see(double difference, double limit, const std::string& place);
+  const std::optional<std::string>& first() const { return first_; }
+  std::string line() const;
+
+ private:
+  std::string what_, at_;
+  double worst_ = 0, share_ = -1;  ///< share: of the limit
+  std::optional<std::string> first_;
+};
+
+/// How far numbers are from others, as many.
+struct Away {
+  Away(const std::vector<double>& a, const std::vector<double>& b);
+  /// `what` is what they are of.
+  std::string place(const std::string& what) const {
+    return what + " at the end, most at element " + std::to_string(at);
+  }
+
+  double distance = 0, norm = 0;  ///< norm: of `b`
+  std::size_t at = 0;             ///< where they are farthest apart
+};
+
+/// What leads from the one to the other.
+Sketch change(const Sketch& from, const Sketch& to);
+/// The number by which the one is most nearly the other.
+double factor_of(const Sketch& many, const Sketch& one);
+/// Whether the one is `factor` times the other.
+bool near(const Sketch& many, const Sketch& one, double factor);
+
+}  // namespace baleen::app
