@@ -167,8 +167,9 @@ class Updater {
     return graph_.state(own, type);
   }
 
-  /// Clipping and the optimizer read what is given; nothing reads the job's own.
+  /// Clipping and the optimizer read what is given; the job's own are kept.
   Status take_gradients() {
+    own_gradients_ = gradients_.all;
     for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
       const ParameterSpec& p = job_.parameters[i];
       if (gradients_.all[i].gradient == kNone) continue;
@@ -181,6 +182,7 @@ class Updater {
   /// Each gradient as it is before clipping, whether or not the step counts. Behind all other ops, so that what is
   /// decided about those is what is decided without.
   Status keep_gradients() {
+    const auto& kept_ones = own_gradients_.empty() ? gradients_.all : own_gradients_;
     for (std::size_t i = 0; i < gradients_.all.size(); ++i) {
       const ParameterSpec& p = job_.parameters[i];
       if (gradients_.all[i].gradient == kNone) continue;
@@ -188,7 +190,7 @@ class Updater {
       BALEEN_TRY_ASSIGN(const ValueId kept, add_state(name, {p.type.dtype, p.type.shape, p.type.axes}, 0, "control"));
       Expression e;
       const auto same = e.input(0);
-      BALEEN_TRY_ASSIGN(const ValueId next, graph_.pointwise({gradients_.all[i].value}, e, same, name));
+      BALEEN_TRY_ASSIGN(const ValueId next, graph_.pointwise({kept_ones[i].value}, e, same, name));
       graph_.value(next).role = Role::updated;
       BALEEN_TRY(graph_.assign(kept, next));
     }
@@ -311,6 +313,7 @@ class Updater {
   Graph& graph_;
   const Job& job_;
   LossGradients gradients_;
+  std::vector<LossGradients::One> own_gradients_;  ///< where others are given in their place
   const Registry& plugins_;
   Descriptor descriptor_;
   std::optional<Plugin> plugin_;

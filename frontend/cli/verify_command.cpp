@@ -22,27 +22,31 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Record many, record(options, setup, {.keeps_gradients = options.dtype != "fp64"}));
   if (setup.link && setup.link->place().rank != 0) return {};
   if (setup.link) setup.link->begins(-1);  // what goes wrong now is none of the collectives'
-  const auto reference = [&](double shake, const Record* given = nullptr) {
+  const auto reference = [&](double shake, bool takes_gradients) {
     if (setup.link) setup.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{.reference = true, .shake = shake, .given = given};
+    RecordOptions how{.reference = true, .shake = shake, .given = takes_gradients ? &many : nullptr};
     for (const Record::Step& step : many.steps) how.skipped.push_back(!step.applied);
     return record(options, setup, how);
   };
-  BALEEN_TRY_ASSIGN(const Record one, reference(0));
+  const bool follows = !many.steps.empty() && many.gradients_kept.size() == many.steps.size();
+  BALEEN_TRY_ASSIGN(const Record one, reference(0, follows));
   // In fp64 strategies leave out their casts: one that is there all the same is no reason to allow more.
   if (options.dtype == "fp64") many.coarsest = one.coarsest;
   const bool exact = many.coarsest == BALEEN_F64;
   std::optional<Record> replayed, shaken_replay;
+  Replay replay;
   if (!exact && !many.gradients_kept.empty()) {
-    BALEEN_TRY_ASSIGN(replayed, reference(0, &many));
-    BALEEN_TRY_ASSIGN(shaken_replay, reference(rounding_of(BALEEN_F32), &many));
+    if (!follows) {
+      BALEEN_TRY_ASSIGN(replayed, reference(0, true));
+    }
+    BALEEN_TRY_ASSIGN(shaken_replay, reference(rounding_of(BALEEN_F32), true));
+    replay = {follows ? &one : &*replayed, &*shaken_replay};
   }
-  const Replay replay{replayed ? &*replayed : nullptr, replayed ? &*shaken_replay : nullptr};
   Judgement judgement = judge(many, one, {}, replay);
   std::deque<Record> further;
   std::vector<Shaken> shaken;
   const auto shake = [&](double roundings) -> Status {
-    BALEEN_TRY_ASSIGN(Record record, reference(roundings * rounding_of(many.coarsest)));
+    BALEEN_TRY_ASSIGN(Record record, reference(roundings * rounding_of(many.coarsest), follows));
     shaken.push_back({&further.emplace_back(std::move(record)), roundings});
     judgement = judge(many, one, shaken, replay);
     return {};

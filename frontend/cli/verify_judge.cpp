@@ -61,9 +61,8 @@ class Judge {
     result_.summary = losses_.line();
     if (!one_.evaluations.empty()) result_.summary += evaluations_.line();
     for (std::size_t list = 0; list < Record::kLists; ++list)
-      if (!one_.names[list].empty())
-        result_.summary += is_judged(static_cast<Record::List>(list)) ? tensors_[list].line() : shown_[list].line();
-    if (!exact_) result_.summary += updates_.summary();
+      if (!one_.names[list].empty()) result_.summary += line(static_cast<Record::List>(list));
+    if (!exact_) result_.summary += updates_.note();
     if (!noise_.empty()) {
       std::string names;
       for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
@@ -73,6 +72,10 @@ class Judge {
   }
 
  private:
+  std::string line(Record::List list) const {
+    if (is_judged(list)) return tensors_[list].line();
+    return updates_.judges_all() ? updates_.line(list) : shown_[list].line() + updates_.line(list);
+  }
   void differ(std::string text) {
     if (!result_.difference) result_.difference = std::move(text);
   }
@@ -199,15 +202,21 @@ class Judge {
       // The gradient of what is read last is computed first.
       const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
       const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
-      if (!exact_ && list != Record::gradients)
+      const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
+      const double whole = std::max(one.norm(), 1e-300);
+      if (!is_judged(list)) {
         if (const auto other = updates_.compare(i, list, t)) differ(*other);
+        if (updates_.judges_all()) {
+          if (!is_noise(list, names[t])) compare_copies(i, list, t, updates_.limit(list, t, one.norm()), whole, place);
+          continue;
+        }
+      }
       grown[t] =
           std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
       if (is_noise(list, names[t])) continue;
       const double limit = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
-      const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
       see_tensor(list, distance(many, one), limit, one.norm(), place, [&] { return cause(i, list, t); });
-      compare_copies(i, list, t, limit, std::max(one.norm(), 1e-300), place);
+      compare_copies(i, list, t, limit, whole, place);
     }
   }
 
@@ -332,8 +341,10 @@ class Judge {
         if (a.size() != b.size())
           return differ(what + " has " + std::to_string(a.size()) + " numbers on the ranks and " +
                         std::to_string(b.size()) + " on one");
-        if (!exact_)
+        if (!exact_) {
           if (const auto other = updates_.compare_last(list, t, what)) differ(*other);
+          if (updates_.judges_all()) continue;
+        }
         if (is_noise(list, one_.names[list][t])) continue;
         const Away away(a, b);
         const double grown = t < grown_[list].size() ? grown_[list][t] : 0;

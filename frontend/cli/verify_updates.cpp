@@ -59,22 +59,17 @@ std::optional<std::string> UpdateJudge::compare(std::size_t i, Record::List list
 }
 
 std::optional<std::string> UpdateJudge::compare_last(Record::List list, std::size_t t, const std::string& what) {
-  if (replayed() == 0 || replayed() < many_.steps.size()) return {};
+  if (!judges_all()) return {};
   const Away away(many_.last[list][t], replay_.record->last[list][t]);
   const double norm = std::max(away.norm, kSmallest);
   if (!found_[list].see(away.distance / norm, allowed_[list][t].limit(norm) / norm, away.place(what))) return {};
   return *found_[list].first();
 }
 
-std::string UpdateJudge::summary() const {
-  if (!replay_.record) return "";
-  std::string text;
-  for (const Record::List list : {Record::parameters, Record::states})
-    if (!one_.names[list].empty()) text += found_[list].line();
-  if (replayed() < many_.steps.size())
-    text += "updates are judged in " + std::to_string(replayed()) + " of " + std::to_string(many_.steps.size()) +
-            " steps: gradients of more would take more than " + std::to_string(kKeptBytes >> 20) + " MiB\n";
-  return text;
+std::string UpdateJudge::note() const {
+  if (!replay_.record || judges_all()) return "";
+  return "updates are judged in " + std::to_string(replayed()) + " of " + std::to_string(many_.steps.size()) +
+         " steps: gradients of more would take more than " + std::to_string(kKeptBytes >> 20) + " MiB\n";
 }
 
 }  // namespace baleen::app

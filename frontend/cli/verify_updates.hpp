@@ -23,8 +23,14 @@ class UpdateJudge {
   /// The same of what is there at the end. `what` names the tensor.
   std::optional<std::string> compare_last(Record::List list, std::size_t t, const std::string& what);
 
-  /// For people, a line each.
-  std::string summary() const;
+  /// Whether it compares every step.
+  bool judges_all() const { return replayed() > 0 && replayed() == many_.steps.size(); }
+  /// What a tensor whose norm is `norm` may be off by, after the last step that was compared.
+  double limit(Record::List list, std::size_t t, double norm) const { return allowed_[list][t].limit(norm); }
+
+  /// For people: a list's largest difference, and which steps were not judged.
+  std::string line(Record::List list) const { return replay_.record ? found_[list].line() : ""; }
+  std::string note() const;
 
  private:
   struct Allowed {
