@@ -41,6 +41,9 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, std::string member, L
       return {};
     });
   };
+  table_.approximate = [](void* p, std::uint64_t number, double share) {
+    return self(p).run([&] { return self(p).approximate(number, share); });
+  };
 }
 
 Status GradientVerbs::read(std::uint64_t number, baleen_gradient_t& out) const {
@@ -102,6 +105,13 @@ Status GradientVerbs::stop(ValueId condition, std::string text) {
   const std::string output = "stop." + std::to_string(gradients_.stops.size());
   graph_.set_output(output, condition);
   gradients_.stops.push_back({output, std::move(text)});
+  return {};
+}
+
+Status GradientVerbs::approximate(std::uint64_t number, double share) {
+  if (number >= trained_.size()) return invalid("there is no gradient number " + std::to_string(number));
+  if (!(share > 0)) return invalid("approximate: a share of " + std::to_string(share) + "; it is more than 0");
+  gradients_.approximated[job_.parameters[trained_[number]].name] += share;
   return {};
 }
 

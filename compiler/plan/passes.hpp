@@ -1,6 +1,7 @@
 /// \file The phases that plan.cpp runs one after the other.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "baleen/strategy.h"
@@ -34,6 +35,7 @@ struct LossGradients {
   ValueId condition = kNone;  ///< the update counts where it is not 0; kNone: always
   std::vector<NewState> states;
   std::vector<StopRule> stops;
+  std::map<std::string, double> approximated;  ///< by parameter: as a share of a rank's term
 };
 
 /// The gradient of the loss with respect to the trainable parameters: d(sum/weight).
@@ -53,6 +55,7 @@ struct UpdateResult {
   std::vector<ScalarSpec> scalars;
   std::vector<TrainedParameter> trained;  ///< with the gradients as they are summed
   std::vector<StopRule> stops;
+  std::map<std::string, double> approximated;  ///< as in LossGradients
 };
 
 /// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added, and "applied"

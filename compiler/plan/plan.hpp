@@ -1,6 +1,7 @@
 /// \file From a job to graphs that are ready to be compiled: the phases of docs/design.md, section 2.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "compiler/placement/placement.hpp"
@@ -94,6 +95,12 @@ struct PlannedGraph {
   std::int64_t from_step = 0;  ///< role train: the step from which it is run
 };
 
+/// A gradient that strategies approximate by design.
+struct Approximated {
+  double share = 0;  ///< of the norm of a rank's term; infinity: errors are added in later steps
+  std::int64_t from_step = 0;
+};
+
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
@@ -102,8 +109,9 @@ struct Plan {
   /// "applied": does the step count?
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
-  std::vector<std::string> notes;        ///< lines for the user, of annotations and strategies
-  std::vector<ClosedForm> closed_forms;  ///< of the train graph's values, as strategies say
+  std::map<std::string, Approximated> approximated;  ///< by parameter
+  std::vector<std::string> notes;                    ///< lines for the user, of annotations and strategies
+  std::vector<ClosedForm> closed_forms;              ///< of the train graph's values, as strategies say
 
   /// Null where there is none.
   const ScheduledGraph* find(const std::string& name) const {

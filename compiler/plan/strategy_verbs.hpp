@@ -139,6 +139,7 @@ class GradientVerbs : public Verbs<GradientVerbs, baleen_gradients_t> {
   Status apply(ValueId condition);
   Status show(const std::string& name, ValueId scalar);
   Status stop(ValueId condition, std::string text);
+  Status approximate(std::uint64_t number, double share);
   Status check_scalar(ValueId value, const char* what) const;
 
   Graph& graph_;

@@ -70,6 +70,7 @@ class Updater {
     BALEEN_TRY_ASSIGN(const ValueId counted, graph_.pointwise({count_}, next, sum, "optimizer.updates"));
     BALEEN_TRY(assign(count_, counted));
     result_.stops = std::move(gradients_.stops);
+    result_.approximated = std::move(gradients_.approximated);
     return std::move(result_);
   }
 

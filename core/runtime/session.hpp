@@ -15,6 +15,8 @@
 
 namespace baleen {
 
+struct Approximated;
+
 struct SessionOptions {
   std::int64_t steps = 0;
   std::int64_t batch = 0;
@@ -88,6 +90,8 @@ class Session {
   const std::shared_ptr<Dataset>& data() const;
   /// The floating dtype of fewest digits that a training step computes in.
   baleen_dtype_t coarsest_dtype() const;
+  /// The plan's.
+  const std::map<std::string, Approximated>& approximated() const;
 
   /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several
   /// ranks all of them call it, for the same tensors in the same order.

@@ -17,6 +17,7 @@ Status ask_plan(Status fits) {
 
 Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
+  approximated = plan.approximated;
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
   BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true}));

@@ -21,6 +21,7 @@ struct Session::Impl : JobPrograms {
   std::shared_ptr<Dataset> data;
   SessionOptions options;
   baleen_dtype_t coarsest = BALEEN_F32;
+  std::map<std::string, Approximated> approximated;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;

@@ -29,6 +29,13 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
     return record(options, setup, how);
   };
   const bool follows = !many.steps.empty() && many.gradients_kept.size() == many.steps.size();
+  if (!many.approximated.empty() && !follows && options.dtype != "fp64")
+    return invalid(
+        "strategies approximate gradients, and those of " + std::to_string(many.steps.size()) +
+        " steps take more than the " + std::to_string(kKeptBytes >> 20) +
+        " MiB that verify keeps to follow them; take " +
+        (many.gradients_kept.empty() ? "" : "--steps " + std::to_string(many.gradients_kept.size()) + " or ") +
+        "a smaller model");
   BALEEN_TRY_ASSIGN(const Record one, reference(0, follows));
   // In fp64 strategies leave out their casts: one that is there all the same is no reason to allow more.
   if (options.dtype == "fp64") many.coarsest = one.coarsest;

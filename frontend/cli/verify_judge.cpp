@@ -18,6 +18,8 @@ namespace {
 
 /// A gradient is noise if one rounding changes it by this part of itself.
 constexpr double kNoise = 0.25;
+/// How much larger than their mean the terms of a gradient that is approximated may be.
+constexpr double kTerms = 4;
 
 constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
                                                           "optimizer states (of their norms)"};
@@ -62,7 +64,7 @@ class Judge {
     if (!one_.evaluations.empty()) result_.summary += evaluations_.line();
     for (std::size_t list = 0; list < Record::kLists; ++list)
       if (!one_.names[list].empty()) result_.summary += line(static_cast<Record::List>(list));
-    if (!exact_) result_.summary += updates_.note();
+    if (!exact_) result_.summary += updates_.note() + approximated_note();
     if (!noise_.empty()) {
       std::string names;
       for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
@@ -214,10 +216,30 @@ class Judge {
       grown[t] =
           std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
       if (is_noise(list, names[t])) continue;
-      const double limit = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
+      const double off = list == Record::gradients ? approximated(i, names[t]) : 0;
+      const double rounded = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
+      if (std::isinf(off)) {
+        compare_copies(i, list, t, rounded, whole, place);
+        continue;
+      }
+      const double limit = rounded + off * (one.norm() + 0.1 * all);
       see_tensor(list, distance(many, one), limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, limit, whole, place);
     }
+  }
+
+  /// By how much a gradient of step `i` may be off by design, as a share of it.
+  double approximated(std::size_t i, const std::string& name) const {
+    const auto found = many_.approximated.find(name);
+    if (exact_ || found == many_.approximated.end()) return 0;
+    return static_cast<std::int64_t>(i) < found->second.from_step ? 0 : kTerms * found->second.share;
+  }
+
+  std::string approximated_note() const {
+    std::string names;
+    for (const auto& [name, how] : many_.approximated)
+      if (!exact_ && std::isinf(how.share)) names += (names.empty() ? "`" : ", `") + name + "`";
+    return names.empty() ? "" : "gradients that strategies approximate, not judged but in fp64: " + names + "\n";
   }
 
   /// In 16 bits the terms of a sum do not average out: four roundings.

@@ -372,6 +372,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   BALEEN_TRY(recorder.begin());
   BALEEN_TRY(run->train(recorder));
   result.coarsest = run->session().coarsest_dtype();
+  result.approximated = run->session().approximated();
   BALEEN_TRY(recorder.read_last());
   if (setup.link && !how.reference) BALEEN_TRY(exchange(*setup.link, result, recorder.layouts()));
   return result;

@@ -3,11 +3,13 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "baleen/graph.h"
+#include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/cli/commands.hpp"
 
@@ -68,7 +70,8 @@ struct Record {
   /// Of the first steps the gradients, whole, by the places of `names`: where they are asked for, as many as kKeptBytes
   /// hold.
   std::vector<std::vector<std::vector<float>>> gradients_kept;
-  std::vector<Copy> copies;  ///< that are not like their originals, by step
+  std::map<std::string, Approximated> approximated;  ///< gradients, by name
+  std::vector<Copy> copies;                          ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
   Mesh mesh;                                ///< of the ranks
   std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them

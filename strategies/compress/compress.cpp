@@ -104,12 +104,15 @@ class Compress : public Strategy {
   Status gradients(GraphView graph, Gradients gradients) override {
     states_.clear();
     BALEEN_TRY(check_skipped(gradients));
-    if (!divides() || !options_.keeps_states() || gradients.dtype() != BALEEN_F32) return {};
-    for (const baleen_gradient_t& one : gradients.all()) {
-      const baleen_value_info_t value = graph.value(one.parameter);
+    if (!divides() || gradients.dtype() != BALEEN_F32) return {};
+    const std::vector<baleen_gradient_t> all = gradients.all();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const baleen_value_info_t value = graph.value(all[i].parameter);
       const std::vector<std::int64_t> shape(value.shape, value.shape + value.rank);
-      if (is_compressed(view(one.name), shape))
-        states_[std::string(view(one.name))] = add_states(graph, gradients, one, shape);
+      if (!is_compressed(view(all[i].name), shape)) continue;
+      if (warm_) gradients.approximate(i, options_.error());
+      if (options_.keeps_states())
+        states_[std::string(view(all[i].name))] = add_states(graph, gradients, all[i], shape);
     }
     return {};
   }

@@ -1,5 +1,6 @@
 /// \file What a user may say of compression, and the states that a method keeps of a gradient.
 #pragma once
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,19 @@ struct Options {
 
   bool halves() const { return method == Method::bf16 || method == Method::fp16; }
   bool keeps_states() const { return method == Method::bits || method == Method::power; }
+  /// By how much of its norm what travels may be off, of a term and of the sum: half a step of each element (16 bits:
+  /// one of 8, or of 11, digits; 8 bits: a 255th of the block's range, which is at most twice its norm, so that n
+  /// elements are off by sqrt(n/12) steps); infinity where errors are added in later steps.
+  double error() const {
+    switch (method) {
+      case Method::bf16: return 2 * std::exp2(-8);
+      case Method::fp16: return 2 * std::exp2(-11);
+      case Method::bytes: return 2 * 2.0 / 255 * std::sqrt(static_cast<double>(block) / 12);
+      case Method::bits:
+      case Method::power: break;
+    }
+    return HUGE_VAL;
+  }
   baleen_dtype_t half() const { return method == Method::fp16 ? BALEEN_F16 : BALEEN_BF16; }
 };
 

@@ -40,6 +40,11 @@ class Gradients {
   void stop(baleen_value_t condition, std::string_view text) {
     check(gradients_->stop(gradients_->self, condition, abi(text)));
   }
+  /// The ranks' sum is off by design: by a share of the norm of a rank's term, more than 0; infinity where errors are
+  /// added in later steps.
+  void approximate(std::size_t number, double share) {
+    check(gradients_->approximate(gradients_->self, number, share));
+  }
   /// A state of fp32 with a term per index of dimension 0, whose sum alone has a meaning.
   baleen_value_t add_terms(std::string_view name, std::span<const std::int64_t> shape) {
     baleen_value_t state = BALEEN_NONE;

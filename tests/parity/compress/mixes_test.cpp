@@ -95,6 +95,23 @@ TEST(Compressed, IsVerified) {
         4);
 }
 
+/// As users run it, within the error that each method states; the update of what arrives is exact.
+TEST(Compressed, IsVerifiedInFp32Too) {
+  const std::string least = "min_elements = 64\n";
+  for (const std::string& sums : {plan_entry("data"), plan_entry("zero", "stage = 1\n")})
+    for (const Method& method : kMethods) {
+      const std::string manifest = manifest_of(kData2, sums + compress_entry(method.name, method.options + least));
+      const ProcessResult result =
+          run_parity({"verify", "--dtype", "fp32"}, "gpt", manifest, {"accumulate=2", "clip=0.5"});
+      expect_equal(result, 20, method.name == "bf16" ? "bf16" : "fp32");
+      const bool feeds_back = method.name == "1bit" || method.name == "powersgd";
+      EXPECT_EQ(
+          result.out.find("gradients that strategies approximate, not judged but in fp64: `") != std::string::npos,
+          feeds_back)
+          << result.out;
+    }
+}
+
 /// What runs again has the bits that it had, whatever is made of the gradients.
 TEST(Compressed, HasTheSameBitsWithRecomputation) {
   for (const std::string& sums : {plan_entry("data"), plan_entry("zero", "stage = 1\n")})

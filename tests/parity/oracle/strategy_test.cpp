@@ -6,6 +6,9 @@ namespace {
 
 const std::string kData = "strategy = \"data\"\n", kZero = "strategy = \"zero\"\nstage = 2\n",
                   kBf16 = kZero + "[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n";
+const std::string kPower = kData + "[[plan]]\nstrategy = \"compress\"\nmethod = \"powersgd\"\nmin_elements = 64\n",
+                  kBytes =
+                      kData + "[[plan]]\nstrategy = \"compress\"\nmethod = \"8bit\"\nblock = 32\nmin_elements = 64\n";
 const std::vector<std::string> kFp32{"--dtype", "fp32"};
 
 struct Case {
@@ -91,6 +94,14 @@ std::vector<Case> cases() {
        kFp32},
       {"AnOptimizerStateOfShards", of("state", weight + ".m", 20), "state `" + weight + ".m` after step 20 (", "",
        kZero},
+#endif
+#ifdef BALEEN_TEST_COMPRESS
+      // Beside gradients that are approximated.
+      {"NothingOfCompressedGradients", "", "", "", kPower, kFp32},
+      {"AnOptimizerStateOfCompressedGradients", of("state", weight + ".m", 7),
+       "state `" + weight + ".m` after step 7 (", "", kPower, kFp32},
+      {"AParameterOfCompressedGradients", of("parameter", weight, 20), up + "20 (", "", kPower, kFp32},
+      {"AMeanTakenTwiceOfBytes", of("twice", weight, 3), gradient + "3 (", "", kBytes, kFp32},
 #endif
       {"Evaluation", of("evaluation", ""), "held_out_loss after step 10 ("},
       {"EvaluationInFp32", of("evaluation", ""), "held_out_loss after step 10 (", "", kData, {"--dtype", "fp32"}},

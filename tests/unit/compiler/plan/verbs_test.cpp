@@ -1,6 +1,8 @@
 /// \file The verbs of strategies write structs as far as the strategy has them, and refuse offers that cannot be.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <new>
 #include <stdexcept>
 
@@ -52,6 +54,27 @@ TEST(GradientVerbs, AddTensors) {
   EXPECT_TRUE(gradients->states[0].spec.has_terms);
   EXPECT_EQ(gradients->states[1].spec.name, "member.q");
   EXPECT_FALSE(gradients->states[1].spec.has_terms);
+}
+
+/// What strategies say adds up; a share that is none is refused.
+TEST(GradientVerbs, KeepWhatIsApproximated) {
+  Job job = affine_job(4);
+  Graph graph = job.train();
+  auto gradients = differentiate_loss(graph, job);
+  ASSERT_TRUE(gradients) << gradients.error().text();
+  GradientVerbs verbs(graph, job, "member", *gradients);
+  const baleen_gradients_t& table = *verbs.table();
+  baleen_gradient_t first{};
+  first.size = sizeof first;
+  ASSERT_EQ(table.read(table.self, 0, &first), BALEEN_OK);
+  const std::string name(view(first.name));
+  EXPECT_EQ(table.approximate(table.self, 0, 0.25), BALEEN_OK);
+  EXPECT_EQ(table.approximate(table.self, 0, 0.5), BALEEN_OK);
+  EXPECT_EQ(gradients->approximated, (std::map<std::string, double>{{name, 0.75}}));
+  for (const double share : {0.0, -1.0, std::nan("")})
+    EXPECT_EQ(table.approximate(table.self, 0, share), BALEEN_INVALID) << share;
+  EXPECT_EQ(table.approximate(table.self, table.count(table.self), 0.5), BALEEN_INVALID);
+  EXPECT_EQ(gradients->approximated.size(), 1u);
 }
 
 class ThrowingVerbs : public Verbs<ThrowingVerbs, baleen_gradients_t> {

@@ -396,5 +396,21 @@ TEST(VerifyJudge, SeesWhatChangedBehindTheLastUpdate) {
   EXPECT_EQ(first_words(beside_replay(ranks).difference.value_or("")), "parameter `a` at the end, most at element 1");
 }
 
+/// By four times the share that strategies state, from the step on from which they do it; not in fp64.
+TEST(VerifyJudge, AllowsWhatStrategiesApproximate) {
+  const auto says = [](baleen_dtype_t dtype, double share, double off, std::size_t step) {
+    Record many = record_in(dtype);
+    many.approximated["b"] = {share, 4};
+    set(many, step, Record::gradients, 1, {60 * (1 + off), 0, 0, 0});
+    return first_words(judge(many, record_in(BALEEN_F64)).difference.value_or(""));
+  };
+  const std::string wrong = "the gradient of `b` of step ";
+  EXPECT_EQ(says(BALEEN_F32, 0.1, 0.39, 5), "");
+  EXPECT_EQ(says(BALEEN_F32, 0.1, 0.5, 5), wrong + "5");
+  EXPECT_EQ(says(BALEEN_F32, 0.1, 0.39, 4), wrong + "4") << "before it begins";
+  EXPECT_EQ(says(BALEEN_F64, 0.1, 0.39, 5), wrong + "5");
+  EXPECT_EQ(says(BALEEN_F32, HUGE_VAL, 5, 5), "");
+}
+
 }  // namespace
 }  // namespace baleen::app
