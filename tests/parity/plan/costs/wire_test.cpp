@@ -62,7 +62,7 @@ TEST_P(CostsOnTheWire, AreThoseOfTheClosedForms) {
   EXPECT_NEAR(sent / expected, 1, 0.01);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mixes, CostsOnTheWire, ::testing::ValuesIn(mixes_of_ranks_to(4)),
+INSTANTIATE_TEST_SUITE_P(Mixes, CostsOnTheWire, ::testing::ValuesIn(mixes_of_ranks_to(8)),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
