@@ -23,6 +23,7 @@ Experiments data_experiments();
 Experiments strategy_experiments();
 Experiments machine_experiments();  ///< compute, transports, monitors
 Experiments offload_experiments();
+Experiments launcher_experiments();
 
 /// Files for data sets that last as long as this process.
 const TemporaryFolder& files();

@@ -41,8 +41,10 @@ std::string manifest(const Job& job) {
   text += section("compute", job.compute, job.compute_options);
   text += section("transport", job.transport, job.transport_options);
   text += section("offload", job.offload, job.offload_options);
+  text += section("launcher", job.launcher, job.launcher_options);
   for (const auto& [name, options] : job.monitors) text += "[monitors." + name + "]\n" + toml_lines(options);
-  return manifest_of(job.mesh, text);
+  text = manifest_of(job.mesh, text);
+  return job.hosts.empty() ? text : std::regex_replace(text, std::regex("hosts = .*"), "hosts = " + job.hosts);
 }
 
 /// Predicts the next token from this one, or a label from a row's numbers.
@@ -104,6 +106,7 @@ Job Job::with(const std::string& kind, const std::string& name, const Options& o
   if (kind == "compute") put(job.compute, job.compute_options);
   if (kind == "transport") put(job.transport, job.transport_options);
   if (kind == "offload") put(job.offload, job.offload_options);
+  if (kind == "launcher") put(job.launcher, job.launcher_options);
   if (kind == "strategy") job.plan[name] = options;
   if (kind == "monitor") job.monitors[name] = options;
   return job;
@@ -150,8 +153,10 @@ std::string seen_of_a_run(Job job, const std::function<std::string(const Running
   std::vector<std::string> words = command_of(job, {"run", "--log-json", log}, folder.path());
   words.insert(words.begin(), build_dir() + "/bin/baleen");
   RunningJob running(words);
-  if (!holds_within(std::chrono::seconds(30), [&] { return read_file(log).find("\"step\":3") != std::string::npos; }))
-    return "it does not train: " + running.err();
+  const auto trains = [&] { return read_file(log).find("\"step\":3") != std::string::npos; };
+  bool ended = false;
+  holds_within(std::chrono::seconds(30), [&] { return trains() || (ended = running.ends({}).has_value()); });
+  if (ended || !trains()) return "it does not train: " + without_folder(running.err(), folder.path());
   return look(running);
 }
 

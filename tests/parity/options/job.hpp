@@ -25,12 +25,14 @@ std::string list(const std::vector<std::string>& texts);
 /// What is run. Members that stand in the script are `optimizer` and `data`; all others are in the manifest.
 struct Job {
   MeshAxes mesh{{"data", 1}};
+  std::string hosts;  ///< a TOML list; "": this machine has all ranks
   std::string optimizer = "sgd", data = "table";
   Options optimizer_options{}, data_options{};
   std::map<std::string, Options> plan{};  ///< strategies with their options, in order of names
   std::string compute, transport;         ///< "": the usual one
   std::string offload;                    ///< the store, of a plan that needs it; "": none
-  Options compute_options{}, transport_options{}, offload_options{};
+  std::string launcher;                   ///< "": the usual one
+  Options compute_options{}, transport_options{}, offload_options{}, launcher_options{};
   std::map<std::string, Options> monitors{};
   std::string groups;                    ///< a Lua list of the optimizer's groups; "": none
   std::string script;                    ///< of tests/parity; "": a job of a layer or two, with the data above

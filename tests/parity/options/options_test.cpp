@@ -28,7 +28,8 @@ std::vector<std::string> members(const std::string& kind) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* kind : {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint", "offload"})
+  for (const char* kind :
+       {"compute", "transport", "strategy", "optimizer", "data", "monitor", "checkpoint", "offload", "launcher"})
     for (const std::string& member : members(kind)) {
       const baleen_descriptor_t descriptor = read_descriptor(built_plugin(kind, member));
       for (const baleen_option_t& option : descriptor.options) {
@@ -43,7 +44,8 @@ std::vector<Case> cases() {
 const Experiments& experiments() {
   static const Experiments all = [] {
     Experiments found = optimizer_experiments();
-    for (Experiments more : {data_experiments(), strategy_experiments(), machine_experiments(), offload_experiments()})
+    for (Experiments more : {data_experiments(), strategy_experiments(), machine_experiments(), offload_experiments(),
+                             launcher_experiments()})
       found.merge(more);
     return found;
   }();
