@@ -369,8 +369,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
       const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
       plan.closed_forms = placer.take_closed_forms();
       plan.coarsest = coarsest_dtype(graph, job.dtype);
-      plan.approximated.clear();
-      for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter] = {share, from};
+      for (auto& [parameter, approximated] : plan.approximated) approximated.shares[from] = 0;
+      for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter].shares[from] = share;
       if (only) continue;
       BALEEN_TRY_ASSIGN(ScheduledGraph step,
                         of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));

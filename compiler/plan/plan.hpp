@@ -1,6 +1,7 @@
 /// \file From a job to graphs that are ready to be compiled: the phases of docs/design.md, section 2.
 #pragma once
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -95,10 +96,15 @@ struct PlannedGraph {
   std::int64_t from_step = 0;  ///< role train: the step from which it is run
 };
 
-/// A gradient that strategies approximate by design.
+/// A gradient that strategies approximate by design: by the step from which it holds a share of the norm of a rank's
+/// term; infinity: errors are added in later steps; 0: it is exact.
 struct Approximated {
-  double share = 0;  ///< of the norm of a rank's term; infinity: errors are added in later steps
-  std::int64_t from_step = 0;
+  std::map<std::int64_t, double> shares;
+
+  double at(std::int64_t step) const {
+    const auto next = shares.upper_bound(step);
+    return next == shares.begin() ? 0 : std::prev(next)->second;
+  }
 };
 
 struct Plan {

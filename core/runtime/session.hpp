@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -92,6 +93,8 @@ class Session {
   baleen_dtype_t coarsest_dtype() const;
   /// The plan's.
   const std::map<std::string, Approximated>& approximated() const;
+  /// The persistent tensors that programs update which learn beside the training.
+  const std::set<std::string>& learned_beside() const;
 
   /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several
   /// ranks all of them call it, for the same tensors in the same order.

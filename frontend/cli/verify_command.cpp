@@ -18,56 +18,96 @@ namespace {
 /// expert, the largest of several) jumps where enough of them come together.
 constexpr double kMoreRoundings[] = {4, 16, 64};
 
+/// The runs of one rank that the ranks are compared with.
+class References {
+ public:
+  References(const VerifyOptions& options, const Setup& setup, Record& many)
+      : options_(options),
+        setup_(setup),
+        many_(many),
+        follows_(!many.steps.empty() && many.kept.size() == many.steps.size()) {}
+
+  Result<Judgement> judged() {
+    BALEEN_TRY(check_followed());
+    BALEEN_TRY_ASSIGN(one_, run(0, follows_));
+    // In fp64 strategies leave out their casts: one that is there all the same is no reason to allow more.
+    if (options_.dtype == "fp64") many_.coarsest = one_->coarsest;
+    const bool exact = many_.coarsest == BALEEN_F64;
+    if (!exact && !many_.kept.empty()) {
+      if (!follows_) {
+        BALEEN_TRY_ASSIGN(replayed_, run(0, true));
+      }
+      BALEEN_TRY_ASSIGN(shaken_replay_, run(rounding_of(BALEEN_F32), true));
+      replay_ = {follows_ ? &*one_ : &*replayed_, &*shaken_replay_};
+    }
+    Judgement judgement = judge(many_, *one_, {}, replay_);
+    if (!exact || judgement.difference) {  // in fp64 only to tell noise from mistakes
+      BALEEN_TRY_ASSIGN(judgement, shaken(1));
+    }
+    for (const double roundings : kMoreRoundings)
+      if (!exact && judgement.difference) {
+        BALEEN_TRY_ASSIGN(judgement, shaken(roundings));
+      }
+    return judgement;
+  }
+  std::size_t steps() const { return one_->steps.size(); }
+
+ private:
+  /// Where gradients are approximated, a reference with its own ones says nothing of later steps.
+  Status check_followed() const {
+    const auto kept = many_.kept.size(), steps = many_.steps.size();
+    if (follows_ || options_.dtype == "fp64") return {};
+    for (const auto& [name, approximated] : many_.approximated)
+      for (std::size_t i = 0; i < steps; ++i)
+        if (approximated.at(static_cast<std::int64_t>(i)) > 0)
+          return invalid("strategies approximate gradients, as that of `" + name + "`, and what verify keeps of " +
+                         std::to_string(steps) + " steps to follow them takes more than " +
+                         std::to_string(kKeptBytes >> 20) + " MiB; take " +
+                         (kept == 0 ? "" : "--steps " + std::to_string(kept) + " or ") + "a smaller model");
+    return {};
+  }
+
+  Result<Record> run(double shake, bool follows) const {
+    if (setup_.link) setup_.link->at(-1, "running the script on one rank alone");
+    RecordOptions how{.reference = true, .shake = shake, .followed = follows ? &many_ : nullptr};
+    for (const Record::Step& step : many_.steps) how.skipped.push_back(!step.applied);
+    return record(options_, setup_, how);
+  }
+
+  Result<Judgement> shaken(double roundings) {
+    const double shake = roundings * rounding_of(many_.coarsest);
+    if (shake == rounding_of(BALEEN_F32) && follows_ && shaken_replay_) {
+      shaken_.push_back({&*shaken_replay_, roundings});
+    } else {
+      BALEEN_TRY_ASSIGN(Record record, run(shake, follows_));
+      shaken_.push_back({&further_.emplace_back(std::move(record)), roundings});
+    }
+    return judge(many_, *one_, shaken_, replay_);
+  }
+
+  const VerifyOptions& options_;
+  const Setup& setup_;
+  Record& many_;
+  const bool follows_;  ///< in every step
+  std::optional<Record> one_, replayed_, shaken_replay_;
+  Replay replay_;
+  std::deque<Record> further_;
+  std::vector<Shaken> shaken_;
+};
+
 Status verify(const VerifyOptions& options, const Setup& setup) {
-  BALEEN_TRY_ASSIGN(Record many, record(options, setup, {.keeps_gradients = options.dtype != "fp64"}));
+  BALEEN_TRY_ASSIGN(Record many, record(options, setup, {.keeps = options.dtype != "fp64"}));
   if (setup.link && setup.link->place().rank != 0) return {};
   if (setup.link) setup.link->begins(-1);  // what goes wrong now is none of the collectives'
-  const auto reference = [&](double shake, bool takes_gradients) {
-    if (setup.link) setup.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{.reference = true, .shake = shake, .given = takes_gradients ? &many : nullptr};
-    for (const Record::Step& step : many.steps) how.skipped.push_back(!step.applied);
-    return record(options, setup, how);
-  };
-  const bool follows = !many.steps.empty() && many.gradients_kept.size() == many.steps.size();
-  if (!many.approximated.empty() && !follows && options.dtype != "fp64")
-    return invalid(
-        "strategies approximate gradients, and those of " + std::to_string(many.steps.size()) +
-        " steps take more than the " + std::to_string(kKeptBytes >> 20) +
-        " MiB that verify keeps to follow them; take " +
-        (many.gradients_kept.empty() ? "" : "--steps " + std::to_string(many.gradients_kept.size()) + " or ") +
-        "a smaller model");
-  BALEEN_TRY_ASSIGN(const Record one, reference(0, follows));
-  // In fp64 strategies leave out their casts: one that is there all the same is no reason to allow more.
-  if (options.dtype == "fp64") many.coarsest = one.coarsest;
-  const bool exact = many.coarsest == BALEEN_F64;
-  std::optional<Record> replayed, shaken_replay;
-  Replay replay;
-  if (!exact && !many.gradients_kept.empty()) {
-    if (!follows) {
-      BALEEN_TRY_ASSIGN(replayed, reference(0, true));
-    }
-    BALEEN_TRY_ASSIGN(shaken_replay, reference(rounding_of(BALEEN_F32), true));
-    replay = {follows ? &one : &*replayed, &*shaken_replay};
-  }
-  Judgement judgement = judge(many, one, {}, replay);
-  std::deque<Record> further;
-  std::vector<Shaken> shaken;
-  const auto shake = [&](double roundings) -> Status {
-    BALEEN_TRY_ASSIGN(Record record, reference(roundings * rounding_of(many.coarsest), follows));
-    shaken.push_back({&further.emplace_back(std::move(record)), roundings});
-    judgement = judge(many, one, shaken, replay);
-    return {};
-  };
-  if (!exact || judgement.difference) BALEEN_TRY(shake(1));  // in fp64 only to tell noise from mistakes
-  for (const double roundings : kMoreRoundings)
-    if (!exact && judgement.difference) BALEEN_TRY(shake(roundings));
+  References references(options, setup, many);
+  BALEEN_TRY_ASSIGN(const Judgement judgement, references.judged());
   if (setup.link) setup.link->at(-1, "comparing");
   std::string notes;
   if (many.wrong_layouts) notes += "training refuses this plan: " + many.wrong_layouts->message + "\n";
   if (const std::string note = order_note(setup.manifest); !note.empty()) notes += note + "\n";
   print_out("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
-            one.steps.size(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(), notes.c_str(),
-            judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
+            references.steps(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
+            notes.c_str(), judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   const Status taken = flush_output();
   if (judgement.difference)
     return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference +

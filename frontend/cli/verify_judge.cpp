@@ -76,7 +76,8 @@ class Judge {
  private:
   std::string line(Record::List list) const {
     if (is_judged(list)) return tensors_[list].line();
-    return updates_.judges_all() ? updates_.line(list) : shown_[list].line() + updates_.line(list);
+    const bool judges_all = updates_.judges_all() && many_.learned_beside.empty();
+    return judges_all ? updates_.line(list) : shown_[list].line() + updates_.line(list);
   }
   void differ(std::string text) {
     if (!result_.difference) result_.difference = std::move(text);
@@ -208,7 +209,7 @@ class Judge {
       const double whole = std::max(one.norm(), 1e-300);
       if (!is_judged(list)) {
         if (const auto other = updates_.compare(i, list, t)) differ(*other);
-        if (updates_.judges_all()) {
+        if (updates_.judges_all() && updates_.judges(list, t)) {
           if (!is_noise(list, names[t])) compare_copies(i, list, t, updates_.limit(list, t, one.norm()), whole, place);
           continue;
         }
@@ -222,7 +223,7 @@ class Judge {
         compare_copies(i, list, t, rounded, whole, place);
         continue;
       }
-      const double limit = rounded + off * (one.norm() + 0.1 * all);
+      const double limit = rounded + off * one.norm();
       see_tensor(list, distance(many, one), limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, limit, whole, place);
     }
@@ -231,14 +232,17 @@ class Judge {
   /// By how much a gradient of step `i` may be off by design, as a share of it.
   double approximated(std::size_t i, const std::string& name) const {
     const auto found = many_.approximated.find(name);
-    if (exact_ || found == many_.approximated.end()) return 0;
-    return static_cast<std::int64_t>(i) < found->second.from_step ? 0 : kTerms * found->second.share;
+    return exact_ || found == many_.approximated.end() ? 0 : kTerms * found->second.at(static_cast<std::int64_t>(i));
   }
 
   std::string approximated_note() const {
     std::string names;
-    for (const auto& [name, how] : many_.approximated)
-      if (!exact_ && std::isinf(how.share)) names += (names.empty() ? "`" : ", `") + name + "`";
+    for (const auto& [name, how] : many_.approximated) {
+      bool is_judged = exact_;
+      for (std::size_t i = 0; i < many_.steps.size() && !is_judged; ++i)
+        if (std::isinf(how.at(static_cast<std::int64_t>(i))))
+          names += (names.empty() ? "`" : ", `") + name + "`", is_judged = true;
+    }
     return names.empty() ? "" : "gradients that strategies approximate, not judged but in fp64: " + names + "\n";
   }
 
@@ -365,7 +369,7 @@ class Judge {
                         std::to_string(b.size()) + " on one");
         if (!exact_) {
           if (const auto other = updates_.compare_last(list, t, what)) differ(*other);
-          if (updates_.judges_all()) continue;
+          if (updates_.judges_all() && updates_.judges(list, t)) continue;
         }
         if (is_noise(list, one_.names[list][t])) continue;
         const Away away(a, b);

@@ -62,7 +62,7 @@ class Recorder : public TrainingRun {
       specs_[list].push_back(&buffer.spec);
       runs_[list].push_back(runs_on(buffer.spec));
     }
-    is_keeping_ = how.keeps_gradients && run.rank() == 0;
+    is_keeping_ = how.keeps;
   }
 
   /// Changes each parameter by a part of itself, up or down at random, and looks at what there is before step 1.
@@ -83,7 +83,8 @@ class Recorder : public TrainingRun {
     const std::size_t number = record_.steps.size();
     const bool takes_back = number < how_.skipped.size() && how_.skipped[number];
     if (takes_back) BALEEN_TRY(keep());
-    if (how_.given) BALEEN_TRY(give(number));
+    const Record::Kept* const kept = followed(number);
+    if (kept) BALEEN_TRY(give(*kept));
     BALEEN_TRY_ASSIGN(Facts facts, run_.step());
     Record::Step step;
     for (const auto& [name, value] : facts)
@@ -91,7 +92,8 @@ class Recorder : public TrainingRun {
     step.loss = facts["loss"];
     if (takes_back) BALEEN_TRY(take_back());
     BALEEN_TRY(read(step));
-    BALEEN_TRY(keep_gradients());
+    BALEEN_TRY(keep_step());
+    if (kept) BALEEN_TRY(follow(*kept));
     record_.steps.push_back(std::move(step));
     return facts;
   }
@@ -129,34 +131,48 @@ class Recorder : public TrainingRun {
     for (double& number : numbers) number *= 1 + ((signs_() & 1) != 0 ? how_.shake : -how_.shake);
   }
 
-  /// Whole, until they are too many or this rank has a piece only.
-  Status keep_gradients() {
+  /// Whole, until it is too much. All ranks take part, and rank 0 has it.
+  Status keep_step() {
     if (!is_keeping_) return {};
-    std::vector<std::vector<float>> all;
-    for (const PersistentSpec* spec : specs_[Record::gradients]) {
-      const auto count = static_cast<std::uint64_t>(element_count(spec->type.shape));
-      BALEEN_TRY_ASSIGN(const std::vector<std::byte> bytes, run_.session().read_own(spec->name));
-      kept_bytes_ += count * sizeof(float);
-      is_keeping_ = kept_bytes_ <= kKeptBytes && bytes.size() == count * dtype_size(spec->type.dtype);
-      if (!is_keeping_) return {};
-      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, numbers_of(bytes, *spec));
-      all.emplace_back(numbers.begin(), numbers.end());
+    for (const Record::List list : {Record::gradients, Record::parameters})
+      for (const PersistentSpec* spec : specs_[list])
+        kept_bytes_ += static_cast<std::uint64_t>(element_count(spec->type.shape)) * sizeof(float);
+    is_keeping_ = kept_bytes_ <= kKeptBytes;
+    if (!is_keeping_) return {};
+    Record::Kept kept;
+    BALEEN_TRY(keep_list(Record::gradients, kept.gradients));
+    BALEEN_TRY(keep_list(Record::parameters, kept.parameters));
+    if (run_.rank() == 0) record_.kept.push_back(std::move(kept));
+    return {};
+  }
+  Status keep_list(Record::List list, std::vector<std::vector<float>>& kept) {
+    for (const PersistentSpec* spec : specs_[list]) {
+      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, read_numbers(run_.session(), *spec));
+      kept.emplace_back(numbers.begin(), numbers.end());
     }
-    record_.gradients_kept.push_back(std::move(all));
     return {};
   }
 
+  const Record::Kept* followed(std::size_t step) const {
+    return how_.followed && step < how_.followed->kept.size() ? &how_.followed->kept[step] : nullptr;
+  }
+
   /// To the update of the next step, what the ranks had in that one.
-  Status give(std::size_t step) {
-    if (step >= how_.given->gradients_kept.size()) return {};
-    const auto& gradients = how_.given->gradients_kept[step];
-    for (std::size_t t = 0; t < gradients.size(); ++t) {
-      std::vector<double> numbers(gradients[t].begin(), gradients[t].end());
-      shake(numbers);
-      BALEEN_TRY(run_.session().write_tensor(kGivenGradientPrefix + how_.given->names[Record::gradients][t],
-                                             numbers.data(), numbers.size() * sizeof(double)));
-    }
+  Status give(const Record::Kept& kept) {
+    for (std::size_t t = 0; t < kept.gradients.size(); ++t)
+      BALEEN_TRY(write_kept(kGivenGradientPrefix + how_.followed->names[Record::gradients][t], kept.gradients[t]));
     return {};
+  }
+  /// Behind a step, so that the next one begins as the ranks' does.
+  Status follow(const Record::Kept& kept) {
+    for (std::size_t t = 0; t < kept.parameters.size(); ++t)
+      BALEEN_TRY(write_kept(how_.followed->names[Record::parameters][t], kept.parameters[t]));
+    return {};
+  }
+  Status write_kept(const std::string& name, const std::vector<float>& kept) {
+    std::vector<double> numbers(kept.begin(), kept.end());
+    shake(numbers);
+    return run_.session().write_tensor(name, numbers.data(), numbers.size() * sizeof(double));
   }
 
   /// Where the elements of this rank's piece stand in the whole.
@@ -364,7 +380,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;
   flags.keep_gradients = true;
-  flags.takes_gradients = how.given != nullptr;
+  flags.takes_gradients = how.followed != nullptr;
   flags.wrong_layouts = &result.wrong_layouts;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(own, setup, std::move(prepared), flags, false));
   result.mesh = run->mesh();
@@ -373,6 +389,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   BALEEN_TRY(run->train(recorder));
   result.coarsest = run->session().coarsest_dtype();
   result.approximated = run->session().approximated();
+  result.learned_beside = run->session().learned_beside();
   BALEEN_TRY(recorder.read_last());
   if (setup.link && !how.reference) BALEEN_TRY(exchange(*setup.link, result, recorder.layouts()));
   return result;

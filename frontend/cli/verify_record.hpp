@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,9 +68,12 @@ struct Record {
   std::vector<Evaluation> evaluations;
   Sketches first;                                             ///< before the first step
   std::array<std::vector<std::vector<double>>, kLists> last;  ///< parameters and states at the end, whole
-  /// Of the first steps the gradients, whole, by the places of `names`: where they are asked for, as many as kKeptBytes
-  /// hold.
-  std::vector<std::vector<std::vector<float>>> gradients_kept;
+  /// What the first steps came to on all ranks together, by the places of `names`.
+  struct Kept {
+    std::vector<std::vector<float>> gradients, parameters;  ///< parameters: behind the step
+  };
+  std::vector<Kept> kept;                            ///< where it is asked for, of as many steps as kKeptBytes hold
+  std::set<std::string> learned_beside;              ///< the session's
   std::map<std::string, Approximated> approximated;  ///< gradients, by name
   std::vector<Copy> copies;                          ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
@@ -77,16 +81,17 @@ struct Record {
   std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them
 };
 
-/// What gradients of all steps may take.
+/// What gradients and parameters of all steps may take.
 inline constexpr std::uint64_t kKeptBytes = 1u << 30;
 
 struct RecordOptions {
   bool reference = false;          ///< the script alone: one rank, no strategy, fp64
   std::vector<bool> skipped = {};  ///< by step, of a reference: its update is taken back
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
-  bool keeps_gradients = false;    ///< `gradients_kept`, on rank 0
-  /// Of a reference: its update takes the gradients that this one kept, each changed by `shake` of itself too.
-  const Record* given = nullptr;
+  bool keeps = false;              ///< `kept`, on rank 0; every rank is asked
+  /// Of a reference: it follows what this one kept. Each update takes those gradients, and behind each step parameters
+  /// are set to those; all changed by `shake` of themselves.
+  const Record* followed = nullptr;
 };
 
 /// Runs the script to its end and keeps what it comes to.

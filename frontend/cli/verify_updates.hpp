@@ -10,8 +10,9 @@
 
 namespace baleen::app {
 
-/// For runs in fewer digits than fp64. After each step a parameter or state may be off by how its numbers round (in
-/// fp32, once a step), by a part of its way so far, and by kRoundings times what one rounding of everything comes to.
+/// For runs in fewer digits than fp64. After each step a parameter may be off by how its numbers round in fp32, by a
+/// part of what the step changes, and by kRoundings times what one rounding of everything comes to. A state may be off
+/// by what roundings of all steps add up to, as it is not set to the ranks' behind each.
 class UpdateJudge {
  public:
   /// All outlive it. Without a replay nothing is compared.
@@ -24,9 +25,12 @@ class UpdateJudge {
   std::optional<std::string> compare_last(Record::List list, std::size_t t, const std::string& what);
 
   /// Whether it compares every step.
-  bool judges_all() const { return replayed() > 0 && replayed() == many_.steps.size(); }
+  bool judges_all() const;
+  /// Whether it compares that tensor: not what programs update that learn beside the training, with gradients of their
+  /// own.
+  bool judges(Record::List list, std::size_t t) const;
   /// What a tensor whose norm is `norm` may be off by, after the last step that was compared.
-  double limit(Record::List list, std::size_t t, double norm) const { return allowed_[list][t].limit(norm); }
+  double limit(Record::List list, std::size_t t, double norm) const;
 
   /// For people: a list's largest difference, and which steps were not judged.
   std::string line(Record::List list) const { return replay_.record ? found_[list].line() : ""; }
@@ -35,10 +39,10 @@ class UpdateJudge {
  private:
   struct Allowed {
     double steps = 0;
-    double moved = 0;  ///< the way of all steps
-    double grown = 0;  ///< what one rounding of everything has come to
-    double limit(double norm) const;
+    double moved = 0;  ///< in the last step
+    double grown = 0;  ///< what one rounding of everything has come to; of a parameter in the last step
   };
+  /// Steps that were followed.
   std::size_t replayed() const;
 
   const Record &many_, &one_;

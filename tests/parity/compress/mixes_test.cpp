@@ -98,18 +98,31 @@ TEST(Compressed, IsVerified) {
 /// As users run it, within the error that each method states; the update of what arrives is exact.
 TEST(Compressed, IsVerifiedInFp32Too) {
   const std::string least = "min_elements = 64\n";
+  std::vector<Method> methods = kMethods;
+  methods.push_back({"fp16", ""});
   for (const std::string& sums : {plan_entry("data"), plan_entry("zero", "stage = 1\n")})
-    for (const Method& method : kMethods) {
+    for (const Method& method : methods) {
       const std::string manifest = manifest_of(kData2, sums + compress_entry(method.name, method.options + least));
       const ProcessResult result =
           run_parity({"verify", "--dtype", "fp32"}, "gpt", manifest, {"accumulate=2", "clip=0.5"});
-      expect_equal(result, 20, method.name == "bf16" ? "bf16" : "fp32");
+      expect_equal(result, 20, method.name == "bf16" || method.name == "fp16" ? method.name : "fp32");
       const bool feeds_back = method.name == "1bit" || method.name == "powersgd";
       EXPECT_EQ(
           result.out.find("gradients that strategies approximate, not judged but in fp64: `") != std::string::npos,
           feeds_back)
           << result.out;
     }
+}
+
+/// One from the first step on, the other behind its warm-up.
+TEST(Compressed, ByTwoMethodsIsVerifiedInFp32Too) {
+  const std::string plan = plan_entry("data") + compress_entry("8bit", "min_elements = 64\nskip = [\"*mlp*\"]\n") +
+                           compress_entry("1bit",
+                                          "min_elements = 64\nskip = [\"*attention*\", \"embedding*\", \"head*\"]\n"
+                                          "warmup_steps = 10\n");
+  const ProcessResult result = run_parity({"verify", "--dtype", "fp32"}, "gpt", manifest_of(kData2, plan), {});
+  expect_equal(result, 20, "fp32");
+  EXPECT_NE(result.out.find("not judged but in fp64: `blocks.0.mlp."), std::string::npos) << result.out;
 }
 
 /// What runs again has the bits that it had, whatever is made of the gradients.

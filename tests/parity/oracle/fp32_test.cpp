@@ -1,5 +1,5 @@
 /// \file N ranks compute what one rank computes in fp32 and in 16 bits too, as users run: `baleen verify --dtype fp32`,
-/// with its bounds for losses, evaluations and the first gradients.
+/// with its bounds for losses, evaluations, gradients and updates.
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {
@@ -35,8 +35,10 @@ TEST_P(InFp32, RanksComputeWhatOneRankComputes) {
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
   const ProcessResult result = run_parity({"verify", "--dtype", "fp32"}, "gpt", manifest, c.arguments);
   expect_equal(result, 20, c.dtype);
-  for (const char* judged : {"losses", "evaluations", "gradients"})
+  for (const char* judged : {"losses", "evaluations", "gradients", "parameters as updated from the same gradients",
+                             "optimizer states as updated from the same gradients"})
     EXPECT_NE(result.out.find("largest difference of " + std::string(judged)), std::string::npos) << result.out;
+  EXPECT_EQ(result.out.find("updates are judged in"), std::string::npos) << "not all: " << result.out;
 }
 
 const std::vector<std::string> kMore{"heads=4", "accumulate=2", "clip=0.5", "dropout=0.2", "masked=101", "tied"};

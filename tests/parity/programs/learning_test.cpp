@@ -80,6 +80,19 @@ TEST_F(LearningPrograms, TrainAsTheJobsOwnStepDoes) {
   EXPECT_LT(step.numbers.at(22), 0.8 * step.numbers.at(1)) << "the loss falls";
 }
 
+/// Their updates have gradients of their own, which nobody gives to the script alone.
+TEST_F(LearningPrograms, AreVerifiedInFewDigits) {
+  const std::string in_bf16 = "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n";
+  for (const std::string& plan : std::vector<std::string>{"", kZero + "1\n", in_bf16}) {
+    const ProcessResult result =
+        run("verify", "adversarial", {"--dtype", "fp32"}, manifest_of({{"data", 2}}, plan), {"--dropout", "0.2"});
+    EXPECT_EQ(result.exit_code, 0) << plan << result.out << result.err;
+    EXPECT_NE(result.out.find("\nEQUAL within the tolerance\n"), std::string::npos) << plan << result.out;
+    EXPECT_NE(result.out.find("largest difference of parameters as updated from the same gradients"), std::string::npos)
+        << result.out;
+  }
+}
+
 struct Mix {
   const char* name;
   const char* script;

@@ -351,7 +351,7 @@ Record moving(baleen_dtype_t dtype, const std::map<std::size_t, double>& lengths
 /// Of ranks that kept the gradients of so many steps, against a script alone that moves as far in each.
 Judgement beside_replay(const Record& ranks, std::size_t kept = 20, double shaken_by = 0) {
   Record many = ranks;
-  many.gradients_kept.resize(kept);
+  many.kept.resize(kept);
   const Record replayed = moving(BALEEN_F64);
   Record shaken = replayed;
   for (Record::Step& step : shaken.steps)
@@ -370,9 +370,8 @@ TEST(VerifyJudge, JudgesWhatTheRanksGradientsCameTo) {
       return beside_replay(moving(dtype, lengths)).difference.value_or("");
     };
     EXPECT_EQ(first_words(says({{7, 0}})), "parameter `a` after step 7");
-    EXPECT_EQ(last_words(says({{7, 0}})), "the gradients are as they should be; it is as before the step");
-    EXPECT_EQ(last_words(says({{20, 2}})),
-              "the gradients are as they should be; its change is 2 times that of one rank");
+    EXPECT_EQ(last_words(says({{7, 0}})), "made from the same gradients; it is as before the step");
+    EXPECT_EQ(last_words(says({{20, 2}})), "made from the same gradients; its change is 2 times that of one rank");
     EXPECT_EQ(first_words(says({{1, 1.001}})), "parameter `a` after step 1");
     EXPECT_EQ(says({{1, 1.000001}}), "");
   }
@@ -396,11 +395,34 @@ TEST(VerifyJudge, SeesWhatChangedBehindTheLastUpdate) {
   EXPECT_EQ(first_words(beside_replay(ranks).difference.value_or("")), "parameter `a` at the end, most at element 1");
 }
 
+/// A loop that ends by the loss may end earlier where everything is shaken.
+TEST(VerifyJudge, TakesReferencesThatEndEarlier) {
+  Record many = moving(BALEEN_F32, {{7, 2}});
+  many.kept.resize(20);
+  const Record replayed = moving(BALEEN_F64);
+  Record shaken = replayed;
+  shaken.steps.resize(6);
+  const Judgement judgement = judge(many, record_in(BALEEN_F64), {}, Replay{&replayed, &shaken});
+  EXPECT_EQ(judgement.difference.value_or(""), "");
+  EXPECT_NE(judgement.summary.find("updates are judged in 6 of 20 steps: the script alone made no more"),
+            std::string::npos)
+      << judgement.summary;
+}
+
+/// What another program updates has other gradients than those that were kept.
+TEST(VerifyJudge, LeavesOutWhatProgramsLearnBeside) {
+  Record ranks = moving(BALEEN_F32, {{7, 2}});
+  ranks.learned_beside = {"a", "a.m"};
+  EXPECT_EQ(beside_replay(ranks).difference.value_or(""), "");
+  ranks.learned_beside = {"b", "b.m"};
+  EXPECT_EQ(first_words(beside_replay(ranks).difference.value_or("")), "parameter `a` after step 7");
+}
+
 /// By four times the share that strategies state, from the step on from which they do it; not in fp64.
 TEST(VerifyJudge, AllowsWhatStrategiesApproximate) {
   const auto says = [](baleen_dtype_t dtype, double share, double off, std::size_t step) {
     Record many = record_in(dtype);
-    many.approximated["b"] = {share, 4};
+    many.approximated["b"].shares = {{4, share}};
     set(many, step, Record::gradients, 1, {60 * (1 + off), 0, 0, 0});
     return first_words(judge(many, record_in(BALEEN_F64)).difference.value_or(""));
   };
