@@ -35,7 +35,7 @@ struct LossGradients {
   ValueId condition = kNone;  ///< the update counts where it is not 0; kNone: always
   std::vector<NewState> states;
   std::vector<StopRule> stops;
-  std::map<std::string, double> approximated;  ///< by parameter: as a share of a rank's term
+  std::map<std::string, double> approximated;  ///< by parameter: as a share of its norm
 };
 
 /// The gradient of the loss with respect to the trainable parameters: d(sum/weight).

@@ -96,8 +96,8 @@ struct PlannedGraph {
   std::int64_t from_step = 0;  ///< role train: the step from which it is run
 };
 
-/// A gradient that strategies approximate by design: by the step from which it holds a share of the norm of a rank's
-/// term; infinity: errors are added in later steps; 0: it is exact.
+/// A gradient that strategies approximate by design: by the step from which it holds the share of its norm by which it
+/// is off; infinity: errors are added in later steps; 0: it is exact.
 struct Approximated {
   std::map<std::int64_t, double> shares;
 

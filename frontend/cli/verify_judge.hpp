@@ -34,8 +34,8 @@ struct Replay {
 /// to, as a share of the roundings that it began with. Rounding goes on in every op of every step, which is why
 /// kRoundings times the largest of that is allowed. Where what one rounding does not change jumps with several (the
 /// choice of an expert), references with several show it. A gradient that one rounding of the parameters changes by a
-/// quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are its parameter and
-/// that one's states.
+/// quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are its parameter
+/// and that one's states.
 ///
 /// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
 /// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.

@@ -40,8 +40,8 @@ class Gradients {
   void stop(baleen_value_t condition, std::string_view text) {
     check(gradients_->stop(gradients_->self, condition, abi(text)));
   }
-  /// The ranks' sum is off by design: by a share of the norm of a rank's term, more than 0; infinity where errors are
-  /// added in later steps.
+  /// The ranks' sum is off by design: by a share of its norm, more than 0; infinity where errors are added in later
+  /// steps.
   void approximate(std::size_t number, double share) {
     check(gradients_->approximate(gradients_->self, number, share));
   }

@@ -77,9 +77,9 @@ typedef struct baleen_gradients_t {
      * others. */
     baleen_status_t (*add_terms)(void* self, baleen_string_t name, baleen_dtype_t dtype, uint32_t rank,
                                  const int64_t* shape, double initial, baleen_value_t* out);
-    /* What ranks sum of this gradient is an approximation, off by up to `share` of the norm of a rank's own term; where
-     * what is left out is added in later steps, infinity. `baleen verify` allows it, and judges what the update makes of
-     * it. Of several that say so their sum. */
+    /* What ranks sum of this gradient is an approximation, off by some `share` of its norm; where what is left out is
+     * added in later steps, infinity. `baleen verify` allows four times as much, as ranks' terms may be larger than
+     * their mean, and judges what the update makes of it. Of several that say so their sum. */
     baleen_status_t (*approximate)(void* self, uint64_t number, double share);
 } baleen_gradients_t;
 BALEEN_ASSERT_TABLE(baleen_gradients_t, approximate, 96);
