@@ -315,6 +315,35 @@ Result<std::vector<PlannedGraph>> plan_others(const Job& job, std::map<std::stri
   return all;
 }
 
+/// The train graph as it runs in each form that strategies want, the last one first among `plan.graphs`; without
+/// `schedules` only placed. What the update of the last form adds.
+Result<UpdateResult> plan_train(const Job& job, const Graph& described, bool schedules, Strategies& strategies,
+                                const Annotations& annotations, const Registry& plugins, Placer& placer,
+                                const Watch& watch, Plan& plan) {
+  UpdateResult update;
+  std::int64_t next = 0;
+  do {
+    const std::int64_t from = next;
+    BALEEN_TRY_ASSIGN(next, strategies.begin(from));
+    Graph graph = described;
+    const std::string name = kTrainGraph + (next > 0 ? " before step " + std::to_string(next) : "");
+    Phases phases(name, watch);
+    BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
+    BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
+    const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
+    plan.closed_forms = placer.take_closed_forms();
+    plan.coarsest = coarsest_dtype(graph, job.dtype);
+    for (auto& [parameter, approximated] : plan.approximated) approximated.shares[from] = 0;
+    for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter].shares[from] = share;
+    if (!schedules) continue;
+    BALEEN_TRY_ASSIGN(ScheduledGraph step,
+                      of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
+    plan.graphs.insert(plan.graphs.begin(),
+                       {name, GraphRole::train, std::move(step), {}, {}, update.scalars, update.stops, from});
+  } while (next > 0);
+  return update;
+}
+
 }  // namespace
 
 Status check_layouts(const Graph& graph, std::optional<Error>* kept, const std::function<Error(const Error&)>& blame) {
@@ -357,26 +386,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.coarsest = job.dtype;
   UpdateResult update;
   if (const auto found = graphs.find(kTrainGraph); found != graphs.end()) {
-    std::int64_t next = 0;
-    do {
-      const std::int64_t from = next;
-      BALEEN_TRY_ASSIGN(next, strategies.begin(from));
-      Graph graph = found->second.graph;
-      const std::string name = kTrainGraph + (next > 0 ? " before step " + std::to_string(next) : "");
-      Phases phases(name, watch);
-      BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
-      BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
-      const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
-      plan.closed_forms = placer.take_closed_forms();
-      plan.coarsest = coarsest_dtype(graph, job.dtype);
-      for (auto& [parameter, approximated] : plan.approximated) approximated.shares[from] = 0;
-      for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter].shares[from] = share;
-      if (only) continue;
-      BALEEN_TRY_ASSIGN(ScheduledGraph step,
-                        of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
-      plan.graphs.insert(plan.graphs.begin(),
-                         {name, GraphRole::train, std::move(step), {}, {}, update.scalars, update.stops, from});
-    } while (next > 0);
+    BALEEN_TRY_ASSIGN(
+        update, plan_train(job, found->second.graph, !only, strategies, annotations, plugins, placer, watch, plan));
     if (only) update = {};  // what was placed says how parameters lie
   }
   BALEEN_TRY_ASSIGN(auto others,

@@ -108,7 +108,7 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   print_out("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
             references.steps(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
             notes.c_str(), judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
-  const Status taken = flush_output();
+  Status taken = flush_output();
   if (judgement.difference)
     return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference +
                    (many.wrong_layouts ? "; the plan tells why: " + many.wrong_layouts->message : ""));
