@@ -58,12 +58,11 @@ class References {
     const auto kept = many_.kept.size(), steps = many_.steps.size();
     if (follows_ || options_.dtype == "fp64") return {};
     for (const auto& [name, approximated] : many_.approximated)
-      for (std::size_t i = 0; i < steps; ++i)
-        if (approximated.at(static_cast<std::int64_t>(i)) > 0)
-          return invalid("strategies approximate gradients, as that of `" + name + "`, and what verify keeps of " +
-                         std::to_string(steps) + " steps to follow them takes more than " +
-                         std::to_string(kKeptBytes >> 20) + " MiB; take " +
-                         (kept == 0 ? "" : "--steps " + std::to_string(kept) + " or ") + "a smaller model");
+      if (largest_share(approximated, steps) > 0)
+        return invalid("strategies approximate gradients, as that of `" + name + "`, and what verify keeps of " +
+                       std::to_string(steps) + " steps to follow them takes more than " +
+                       std::to_string(kKeptBytes >> 20) + " MiB; take " +
+                       (kept == 0 ? "" : "--steps " + std::to_string(kept) + " or ") + "a smaller model");
     return {};
   }
 

@@ -237,12 +237,9 @@ class Judge {
 
   std::string approximated_note() const {
     std::string names;
-    for (const auto& [name, how] : many_.approximated) {
-      bool is_judged = exact_;
-      for (std::size_t i = 0; i < many_.steps.size() && !is_judged; ++i)
-        if (std::isinf(how.at(static_cast<std::int64_t>(i))))
-          names += (names.empty() ? "`" : ", `") + name + "`", is_judged = true;
-    }
+    for (const auto& [name, how] : many_.approximated)
+      if (!exact_ && std::isinf(largest_share(how, many_.steps.size())))
+        names += (names.empty() ? "`" : ", `") + name + "`";
     return names.empty() ? "" : "gradients that strategies approximate, not judged but in fp64: " + names + "\n";
   }
 

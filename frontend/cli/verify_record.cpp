@@ -356,6 +356,13 @@ void Sketch::add(std::int64_t index, double number) {
   squares += number * number;
 }
 
+double largest_share(const Approximated& approximated, std::size_t steps) {
+  double largest = 0;
+  for (const auto& [from, share] : approximated.shares)
+    if (from < static_cast<std::int64_t>(steps)) largest = std::max(largest, share);
+  return largest;
+}
+
 Sketch sketch_of(const std::vector<double>& numbers) {
   Sketch sketch;
   for (std::size_t i = 0; i < numbers.size(); ++i) sketch.add(static_cast<std::int64_t>(i), numbers[i]);

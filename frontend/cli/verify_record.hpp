@@ -81,6 +81,9 @@ struct Record {
   std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them
 };
 
+/// The largest share in so many first steps.
+double largest_share(const Approximated& approximated, std::size_t steps);
+
 /// What gradients and parameters of all steps may take.
 inline constexpr std::uint64_t kKeptBytes = 1u << 30;
 
