@@ -110,7 +110,8 @@ class Compress : public Strategy {
       const baleen_value_info_t value = graph.value(all[i].parameter);
       const std::vector<std::int64_t> shape(value.shape, value.shape + value.rank);
       if (!is_compressed(view(all[i].name), shape)) continue;
-      if (warm_) gradients.approximate(i, options_.error());
+      const bool narrows = !options_.halves() || graph.value(all[i].gradient).dtype == BALEEN_F32;
+      if (warm_ && narrows) gradients.approximate(i, options_.error());
       if (options_.keeps_states())
         states_[std::string(view(all[i].name))] = add_states(graph, gradients, all[i], shape);
     }

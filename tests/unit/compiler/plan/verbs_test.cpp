@@ -15,20 +15,24 @@
 namespace baleen::test {
 namespace {
 
-TEST(GradientVerbs, ReadIntoAnOlderStruct) {
+/// What a strategy called `member` may say of a small job's gradients.
+class VerbsOfGradients : public testing::Test {
+ protected:
   Job job = affine_job(4);
   Graph graph = job.train();
-  auto gradients = differentiate_loss(graph, job);
-  ASSERT_TRUE(gradients) << gradients.error().text();
-  GradientVerbs verbs(graph, job, "member", *gradients);
+  LossGradients gradients = *differentiate_loss(graph, job);
+  GradientVerbs verbs{graph, job, "member", gradients};
   const baleen_gradients_t& table = *verbs.table();
+};
+
+TEST_F(VerbsOfGradients, ReadIntoAnOlderStruct) {
   ASSERT_EQ(table.count(table.self), 2u);
   const std::uint64_t older = offsetof(baleen_gradient_t, value);
   SizedStruct<baleen_gradient_t> gradient(older);
   ASSERT_EQ(table.read(table.self, 0, gradient.get()), BALEEN_OK) << verbs.status().error().text();
   EXPECT_EQ(gradient.get()->size, older);
   EXPECT_EQ(view(gradient.get()->name), job.parameters[0].name);
-  EXPECT_EQ(gradient.get()->gradient, gradients->all[0].gradient);
+  EXPECT_EQ(gradient.get()->gradient, gradients.all[0].gradient);
   EXPECT_TRUE(gradient.is_whole_behind(older));
   SizedStruct<baleen_gradient_t> unset(0);
   EXPECT_EQ(table.read(table.self, 0, unset.get()), BALEEN_INVALID);
@@ -36,45 +40,33 @@ TEST(GradientVerbs, ReadIntoAnOlderStruct) {
 }
 
 /// Under the strategy's name; a checkpoint of another number of ranks keeps the sum of terms alone.
-TEST(GradientVerbs, AddTensors) {
-  Job job = affine_job(4);
-  Graph graph = job.train();
-  auto gradients = differentiate_loss(graph, job);
-  ASSERT_TRUE(gradients) << gradients.error().text();
-  GradientVerbs verbs(graph, job, "member", *gradients);
-  const baleen_gradients_t& table = *verbs.table();
+TEST_F(VerbsOfGradients, AddTensors) {
   const std::int64_t shape[] = {2, 5};
   ValueId terms = kNone;
   ASSERT_EQ(table.add_terms(table.self, abi(std::string_view("w.error")), BALEEN_F32, 2, shape, 0, &terms), BALEEN_OK);
   EXPECT_EQ(graph.value(terms).shape, (Shape{2, 5}));
   const auto other = verbs.add_state("q", {BALEEN_F32, {3, 4}, {}}, 1);
   ASSERT_TRUE(other) << other.error().text();
-  ASSERT_EQ(gradients->states.size(), 2u);
-  EXPECT_EQ(gradients->states[0].spec.name, "member.w.error");
-  EXPECT_TRUE(gradients->states[0].spec.has_terms);
-  EXPECT_EQ(gradients->states[1].spec.name, "member.q");
-  EXPECT_FALSE(gradients->states[1].spec.has_terms);
+  ASSERT_EQ(gradients.states.size(), 2u);
+  EXPECT_EQ(gradients.states[0].spec.name, "member.w.error");
+  EXPECT_TRUE(gradients.states[0].spec.has_terms);
+  EXPECT_EQ(gradients.states[1].spec.name, "member.q");
+  EXPECT_FALSE(gradients.states[1].spec.has_terms);
 }
 
 /// What strategies say adds up; a share that is none is refused.
-TEST(GradientVerbs, KeepWhatIsApproximated) {
-  Job job = affine_job(4);
-  Graph graph = job.train();
-  auto gradients = differentiate_loss(graph, job);
-  ASSERT_TRUE(gradients) << gradients.error().text();
-  GradientVerbs verbs(graph, job, "member", *gradients);
-  const baleen_gradients_t& table = *verbs.table();
+TEST_F(VerbsOfGradients, KeepWhatIsApproximated) {
   baleen_gradient_t first{};
   first.size = sizeof first;
   ASSERT_EQ(table.read(table.self, 0, &first), BALEEN_OK);
   const std::string name(view(first.name));
   EXPECT_EQ(table.approximate(table.self, 0, 0.25), BALEEN_OK);
   EXPECT_EQ(table.approximate(table.self, 0, 0.5), BALEEN_OK);
-  EXPECT_EQ(gradients->approximated, (std::map<std::string, double>{{name, 0.75}}));
+  EXPECT_EQ(gradients.approximated, (std::map<std::string, double>{{name, 0.75}}));
   for (const double share : {0.0, -1.0, std::nan("")})
     EXPECT_EQ(table.approximate(table.self, 0, share), BALEEN_INVALID) << share;
   EXPECT_EQ(table.approximate(table.self, table.count(table.self), 0.5), BALEEN_INVALID);
-  EXPECT_EQ(gradients->approximated.size(), 1u);
+  EXPECT_EQ(gradients.approximated.size(), 1u);
 }
 
 class ThrowingVerbs : public Verbs<ThrowingVerbs, baleen_gradients_t> {
