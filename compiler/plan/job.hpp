@@ -130,6 +130,7 @@ struct Job {
   bool keep_gradients = false;         ///< those of the last step, as states (kGradientPrefix)
   bool takes_gradients = false;        ///< whoever runs it gives them, in states (kGivenGradientPrefix)
   std::uint64_t working_budget = 0;    ///< bytes that a rank may hold beside model states; 0: nobody said
+  std::uint64_t lacking_bytes = 0;     ///< of a rank's device, as an earlier plan came to (Plan::lack)
   std::string states_prefix = {};      ///< before the names of the optimizer's and the strategies' states
   std::vector<MemberSpec> strategies;  ///< plan order
   std::vector<Annotation> annotations;

@@ -386,8 +386,10 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   plan.coarsest = job.dtype;
   UpdateResult update;
   if (const auto found = graphs.find(kTrainGraph); found != graphs.end()) {
+    strategies.plan_to_run(!only);
     BALEEN_TRY_ASSIGN(
         update, plan_train(job, found->second.graph, !only, strategies, annotations, plugins, placer, watch, plan));
+    strategies.plan_to_run(true);
     if (only) update = {};  // what was placed says how parameters lie
   }
   BALEEN_TRY_ASSIGN(auto others,
@@ -405,6 +407,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY(placer.place_whole(initial, initialize));
   BALEEN_TRY_ASSIGN(ScheduledGraph first, schedule(std::move(initial), 1, initialize));
   plan.graphs.insert(plan.graphs.begin(), {"initialize", GraphRole::initialize, std::move(first)});
+  plan.lack = strategies.lack();
   plan.notes.insert(plan.notes.end(), strategies.notes().begin(), strategies.notes().end());
   return plan;
 }

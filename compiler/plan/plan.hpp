@@ -107,6 +107,13 @@ struct Approximated {
   }
 };
 
+/// Memory that a rank's device has too little of (Job::lacking_bytes).
+struct Lack {
+  std::uint64_t bytes = 0;
+  bool is_asked = false;       ///< a strategy does something about it
+  bool could_do_more = false;  ///< and would do more if there were more
+};
+
 struct Plan {
   Mesh mesh;
   std::vector<PersistentSpec> persistent;
@@ -116,6 +123,7 @@ struct Plan {
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::map<std::string, Approximated> approximated;  ///< by parameter
+  Lack lack = {};                                    ///< what strategies did about it
   std::vector<std::string> notes;                    ///< lines for the user, of annotations and strategies
   std::vector<ClosedForm> closed_forms;              ///< of the train graph's values, as strategies say
 

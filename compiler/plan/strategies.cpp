@@ -57,6 +57,8 @@ struct Strategies::Impl {
   std::deque<Member> members;
   std::vector<std::string> notes;
   std::uint64_t working_budget = 0;
+  Lack lack;
+  bool runs = true;
   std::optional<Error>* wrong_layouts = nullptr;
 
   Status open(const MemberSpec& spec, const Registry& plugins, std::uint64_t seed);
@@ -201,6 +203,7 @@ Result<Strategies> Strategies::open(const Job& job, const Mesh& mesh, const Anno
   impl->wrong_layouts = wrong_layouts;
   impl->mesh = mesh;
   impl->working_budget = job.working_budget;
+  impl->lack.bytes = job.lacking_bytes;
   for (const MeshAxis& axis : impl->mesh.axes) impl->axes.push_back({abi(axis.name), axis.size});
   impl->abi_mesh = {sizeof(baleen_mesh_t), impl->axes.data(), impl->axes.size()};
   for (const MemberSpec& spec : job.strategies) BALEEN_TRY(impl->open(spec, plugins, job.seed));
@@ -216,6 +219,8 @@ Strategies::~Strategies() = default;
 bool Strategies::empty() const { return impl_->members.empty(); }
 bool Strategies::claims(int axis) const { return impl_->claimed(static_cast<std::uint32_t>(axis)); }
 const std::vector<std::string>& Strategies::notes() const { return impl_->notes; }
+const Lack& Strategies::lack() const { return impl_->lack; }
+void Strategies::plan_to_run(bool runs) { impl_->runs = runs; }
 
 Result<std::int64_t> Strategies::begin(std::int64_t step) {
   std::uint64_t first = 0;
@@ -299,13 +304,14 @@ Status Strategies::schedule(Graph& graph, std::int64_t micro_batches, std::vecto
   const bool has_layouts = !impl_->mesh.axes.empty();
   for (Member& member : impl_->members) {
     if (!member.table->schedule) continue;
-    BALEEN_TRY(impl_->on(member, graph, {"schedule", has_layouts},
-                         [&](const baleen_graph_t* view, const Order& order) -> Status {
-                           ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines);
-                           BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
-                           BALEEN_TRY(graph.order_by_need(order));
-                           return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
-                         }));
+    BALEEN_TRY(impl_->on(
+        member, graph, {"schedule", has_layouts}, [&](const baleen_graph_t* view, const Order& order) -> Status {
+          Lack nothing;
+          ScheduleVerbs verbs(graph, impl_->abi_mesh, micro_batches, pipelines, impl_->runs ? impl_->lack : nothing);
+          BALEEN_TRY(impl_->ask(member, member.table->schedule, view, verbs));
+          BALEEN_TRY(graph.order_by_need(order));
+          return verbs.apply();  // last: what begins ahead stands where nothing needs it yet
+        }));
   }
   return {};
 }

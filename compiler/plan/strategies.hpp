@@ -53,6 +53,10 @@ class Strategies {
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines);
   /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;
+  /// Whether graphs that follow are planned to be run, as they are at first, or for their layouts alone.
+  void plan_to_run(bool runs);
+  /// What they said of the job's `lacking_bytes`, in graphs that are run.
+  const Lack& lack() const;
 
  private:
   struct Impl;

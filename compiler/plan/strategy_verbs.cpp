@@ -219,8 +219,8 @@ Status PlacingVerbs::add_candidate(const baleen_candidate_t& offer) {
 }
 
 ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
-                             std::vector<PipelineSchedule>& pipelines)
-    : graph_(graph), pipelines_(pipelines), positions_(positions_in(graph)) {
+                             std::vector<PipelineSchedule>& pipelines, Lack& lack)
+    : graph_(graph), pipelines_(pipelines), lack_(lack), positions_(positions_in(graph)) {
   table_.micro_batches = static_cast<std::uint64_t>(micro_batches);
   for (OpId id : graph.ops())  // another strategy may have scheduled before
     if (graph.op(id).schedule->bucket) ++buckets_;
@@ -249,6 +249,11 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   table_.set_chunk = [](void* p, OpId op, std::uint32_t chunk) {
     return self(p).run([&] { return self(p).set_chunk(op, chunk); });
   };
+  table_.lacking_bytes = [](void* p) {
+    self(p).lack_.is_asked = true;
+    return self(p).lack_.bytes;
+  };
+  table_.could_do_more = [](void* p) { self(p).lack_.could_do_more = true; };
   table_.set_offloaded = [](void* p, ValueId state, std::uint32_t ahead) {
     return self(p).run([&] { return self(p).set_offloaded(state, ahead); });
   };

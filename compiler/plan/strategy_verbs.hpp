@@ -102,7 +102,7 @@ class PlacingVerbs : public Verbs<PlacingVerbs, baleen_placing_t> {
 class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
  public:
   ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64_t micro_batches,
-                std::vector<PipelineSchedule>& pipelines);
+                std::vector<PipelineSchedule>& pipelines, Lack& lack);
   /// Moves ops to where they were told to begin. Once, after the strategy's call.
   Status apply();
 
@@ -120,6 +120,7 @@ class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
 
   Graph& graph_;
   std::vector<PipelineSchedule>& pipelines_;
+  Lack& lack_;
   std::vector<std::uint32_t> positions_;
   std::map<OpId, std::vector<OpId>> moves_;  ///< what goes before an op
   std::set<OpId> moved_;                     ///< all that go

@@ -52,32 +52,13 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
 OffloadStore::~OffloadStore() {
   copies_.reset();
   if (store_) table_->destroy(store_);
-  if (pinned_) device_->table().arena_destroy(device_->handle(), BALEEN_ARENA_PINNED, pinned_, pinned_bytes_);
 }
 
-Status OffloadStore::pin(const Device& device, std::uint64_t bytes) {
-  if (bytes == 0) return {};
-  void* base = nullptr;
-  const Status made = device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PINNED, bytes, &base));
-  if (!made)
-    return Error{made.error().code,
-                 "what lies in an offload store passes through " + std::to_string(bytes) +
-                     " bytes of the host's memory, which has to be pinned: " + made.error().message +
-                     ". What would help: values that are got fewer uses ahead, fewer values outside",
-                 made.error().where};
-  device_ = &device;
-  pinned_ = static_cast<std::byte*>(base);
-  pinned_bytes_ = bytes;
-  return {};
-}
-
-Status OffloadStore::reserve(const PersistentLayout& layout, const std::vector<OutsideSlot>& outside) {
-  std::vector<baleen_offload_slot_t> slots;
-  for (const PersistentBuffer& buffer : layout.buffers)
-    if (buffer.is_offloaded()) slots.push_back({sizeof(baleen_offload_slot_t), abi(buffer.spec.name), buffer.bytes});
-  for (const OutsideSlot& slot : outside) slots.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
-  BALEEN_TRY(plugin_.check(table_->reserve(store_, slots.data(), slots.size())));
-  return pinning_.pin ? map_slots(*device_, slots.size()) : Status();
+Status OffloadStore::reserve(const std::vector<OutsideSlot>& slots) {
+  std::vector<baleen_offload_slot_t> list;
+  for (const OutsideSlot& slot : slots) list.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
+  BALEEN_TRY(plugin_.check(table_->reserve(store_, list.data(), list.size())));
+  return pinning_.pin ? map_slots(*device_, list.size()) : Status();
 }
 
 Status OffloadStore::map_slots(const Device& device, std::size_t count) {

@@ -47,14 +47,8 @@ class OffloadStore {
   OffloadStore(const OffloadStore&) = delete;
   OffloadStore& operator=(const OffloadStore&) = delete;
 
-  /// The slots of a layout, under the names of its tensors, and behind them those of programs. NO_MEMORY where the
-  /// place has too little room.
-  Status reserve(const PersistentLayout& layout, const std::vector<OutsideSlot>& outside = {});
-  /// Takes so many pinned bytes of the host, which transfers of a device with memory of its own pass through. The
-  /// device outlives the store.
-  Status pin(const Device& device, std::uint64_t bytes);
-  /// Null where there are none.
-  std::byte* pinned() const { return pinned_; }
+  /// Once. NO_MEMORY where the place has too little room.
+  Status reserve(const std::vector<OutsideSlot>& slots);
   /// Whether transfers are copies of the device, which nothing on the host waits for.
   bool is_direct() const { return copies_ != nullptr; }
   /// Begins a put or get. Allocates nothing.
@@ -84,10 +78,8 @@ class OffloadStore {
   baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< of read and write
   std::uint64_t begun_ = 0;
   baleen_offload_pinning_t pinning_{};
-  const Device* device_ = nullptr;  ///< whose pinned memory it has, or whose copies reach the slots
+  const Device* device_ = nullptr;  ///< whose copies reach the slots
   std::unique_ptr<DirectCopies> copies_;
-  std::byte* pinned_ = nullptr;
-  std::uint64_t pinned_bytes_ = 0;
 };
 
 }  // namespace baleen

@@ -7,16 +7,24 @@
 
 namespace baleen {
 
-OffloadTraffic offload_traffic_of(const Executable& executable) {
-  OffloadTraffic traffic;
+std::map<std::uint32_t, OffloadTraffic> offload_traffic_by_slot(const Executable& executable) {
+  std::map<std::uint32_t, OffloadTraffic> slots;
   for (const Segment& segment : executable.segments)
     for (const Instruction& i : segment.instructions) {
       if (i.kind != Instruction::Kind::transfer) continue;
       const ExecutableTransfer& transfer = executable.transfers[i.call];
       const std::int64_t turns = segment.loop >= 0 ? executable.micro_batches : 1;
       for (std::int64_t turn = 0; turn < turns; ++turn)
-        if (is_due(i.guard, turn, turns)) (transfer.is_put ? traffic.put : traffic.got) += transfer.bytes;
+        if (is_due(i.guard, turn, turns))
+          slots[transfer.slot].add(transfer.is_put ? OffloadTraffic{transfer.bytes, 0}
+                                                   : OffloadTraffic{0, transfer.bytes});
     }
+  return slots;
+}
+
+OffloadTraffic offload_traffic_of(const Executable& executable) {
+  OffloadTraffic traffic;
+  for (const auto& [slot, moved] : offload_traffic_by_slot(executable)) traffic.add(moved);
   return traffic;
 }
 

@@ -53,6 +53,14 @@ std::vector<OutsideSlot> JobPrograms::outside() const {
   return slots;
 }
 
+std::vector<OutsideSlot> JobPrograms::all_slots() const {
+  std::vector<OutsideSlot> slots;
+  for (const PersistentBuffer& buffer : persistent.buffers)
+    if (buffer.is_offloaded()) slots.push_back({buffer.spec.name, buffer.bytes});
+  for (OutsideSlot& own : outside()) slots.push_back(std::move(own));
+  return slots;
+}
+
 std::uint64_t JobPrograms::offloaded_bytes() const {
   std::uint64_t bytes = persistent.offloaded_bytes;
   for (const OutsideSlot& slot : outside()) bytes += slot.bytes;

@@ -40,8 +40,10 @@ struct JobPrograms {
   StagingBytes staging() const;
   /// What programs keep in an offload store beside the persistent tensors; each has slots of its own.
   std::vector<OutsideSlot> outside() const;
-  /// In an offload store, in all; 0: none is needed.
+  /// In offload stores, in all; 0: none is needed.
   std::size_t slots() const { return persistent.slots + outside().size(); }
+  /// By number: those of the persistent layout under the names of its tensors, then those of programs.
+  std::vector<OutsideSlot> all_slots() const;
   /// In these slots, without what a store rounds up.
   std::uint64_t offloaded_bytes() const;
   /// Transfers that are under way at a time in any of them, at most.

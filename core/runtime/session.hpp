@@ -13,6 +13,7 @@
 #include "core/runtime/dataset.hpp"
 #include "core/runtime/host_tensor.hpp"
 #include "core/runtime/monitors.hpp"
+#include "core/runtime/offload_places.hpp"
 
 namespace baleen {
 
@@ -26,14 +27,16 @@ struct SessionOptions {
   std::vector<Fact> start_facts;                 ///< what the START record says beside the session's own facts
   Communicator* communicator = nullptr;          ///< with several ranks; borrowed, outlives the session
   std::int64_t local_ranks = 1;                  ///< that share this host's memory
+  std::optional<MemoryBudget> memory = {};       ///< a bound on what a rank has on its device
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory
   /// Training goes on, with a note, after a step whose loss or gradient is NaN or infinite. Else it ends there.
   bool goes_on_not_finite = false;
-  std::optional<MemoryBudget> offloaded = {};  ///< a bound on what states take in an offload store
-  bool store_maps = false;                     ///< slots of that store lie in the host's memory
-  /// Opens the store for states that the plan keeps outside the device; asked only where there are some.
-  std::function<Result<std::unique_ptr<OffloadStore>>(const OffloadStore::Needs&)> open_store = {};
+  std::optional<MemoryBudget> offloaded = {};     ///< a bound on what states take outside the device, in all places
+  std::vector<OffloadPlace> offload_places = {};  ///< nearest first, with what `open_store` makes
+  bool store_maps = false;                        ///< slots of all of them lie in the host's memory
+  /// Opens the store of a place; asked only where the plan keeps something there.
+  std::function<Result<std::unique_ptr<OffloadStore>>(std::size_t place, const OffloadStore::Needs&)> open_store = {};
   /// Told what a step does now: "reading data", "training". Does not wait; the text lives as long as the process.
   std::function<void(const char* phase)> doing = {};
   class InstructionWatch* watch = nullptr;  ///< of all programs' runs; null: nobody; borrowed
@@ -120,8 +123,9 @@ class Session {
 
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the
-  /// host's memory that they pass through, and where states lie in an offload store "offloaded", the bytes of its
-  /// slots, and "pinned_states", what these pass through; none is part of the total.
+  /// host's memory that they pass through, and where states lie in offload stores "offloaded", the bytes of their
+  /// slots ("offloaded.NAME" of each where there are several), and "pinned_states", what these pass through; none is
+  /// part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
   const WorkingBytes& working() const;

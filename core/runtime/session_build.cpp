@@ -31,9 +31,14 @@ Status Session::Impl::compile(const Plan& plan) {
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
   BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true}));
   planned = plan_memory(*this, device);
-  BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks)));
+  BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
   BALEEN_TRY(check_offloaded(offloaded_bytes(), options.offloaded));
+  if (slots() > 0) {
+    if (options.offload_places.empty()) return internal("a plan with values in offload stores, and nobody opens any");
+    BALEEN_TRY_ASSIGN(placed, place_slots(*this, options.offload_places));
+    add_places(options.offload_places, placed, planned);
+  }
   working = working_memory(all());
   if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations)));
   train = find(GraphRole::train);
@@ -63,7 +68,7 @@ Status Session::Impl::allocate() {
   if (staged) {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
-  if (slots() > 0) BALEEN_TRY(open_store());
+  if (slots() > 0) BALEEN_TRY(open_stores());
   for (JobProgram& one : programs) {
     one.program.bind(persistent_arena.base(), work_arena.base(), store.get());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
@@ -71,13 +76,20 @@ Status Session::Impl::allocate() {
   return {};
 }
 
-Status Session::Impl::open_store() {
-  if (!options.open_store) return internal("a plan with values in an offload store, and nobody opens a store");
+Status Session::Impl::open_stores() {
   const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
-  BALEEN_TRY_ASSIGN(store, options.open_store({transfers_at_once(), options.offloaded ? options.offloaded->bytes : 0,
-                                               "rank " + std::to_string(rank), moves_directly ? &device : nullptr}));
+  std::vector<std::unique_ptr<OffloadStore>> stores(placed.uses.size());
+  for (std::size_t i = 0; i < stores.size(); ++i) {
+    if (!placed.uses[i].is_used()) continue;
+    const std::optional<MemoryBudget>& own = options.offload_places[i].budget;
+    const std::optional<MemoryBudget>& budget = own ? own : options.offloaded;
+    BALEEN_TRY_ASSIGN(stores[i],
+                      options.open_store(i, {transfers_at_once(), budget ? budget->bytes : 0,
+                                             "rank " + std::to_string(rank), moves_directly ? &device : nullptr}));
+  }
+  store = std::make_unique<OffloadTiers>(std::move(stores));
   BALEEN_TRY(store->pin(device, transfer_staging()));
-  return store->reserve(persistent, outside());
+  return store->reserve(all_slots(), placed.places);
 }
 
 }  // namespace baleen

@@ -26,7 +26,8 @@ struct Session::Impl : JobPrograms {
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;
-  std::unique_ptr<OffloadStore> store;       ///< of the persistent layout's slots; ended before the arenas
+  PlacedSlots placed;                        ///< of the programs' slots
+  std::unique_ptr<OffloadTiers> store;       ///< of these; ended before the arenas
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
   JobProgram* train = nullptr;               ///< that which a step runs; null in a plan without it
@@ -51,7 +52,7 @@ struct Session::Impl : JobPrograms {
 
   Status compile(const Plan& plan);
   Status allocate();
-  Status open_store();
+  Status open_stores();
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<HostTensor> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);

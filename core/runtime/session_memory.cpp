@@ -25,7 +25,7 @@ std::string bytes_text(std::uint64_t bytes) {
 }
 
 bool is_on_device(const std::string& kind) {
-  return kind != "pinned" && kind != "pinned_states" && kind != "offloaded";
+  return kind != "pinned" && kind != "pinned_states" && !kind.starts_with("offloaded");
 }
 
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const Device& device) {
@@ -59,20 +59,27 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   return planned;
 }
 
-Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,
-                    std::int64_t local_ranks) {
+std::uint64_t memory_of_rank(const Device& device, std::int64_t local_ranks, const std::optional<MemoryBudget>& bound) {
+  const std::uint64_t share = device.memory_of_rank(local_ranks);
+  return bound ? std::min(share, bound->bytes) : share;
+}
+
+Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
+                    const std::optional<MemoryBudget>& bound) {
   const std::uint64_t total = planned.at("total");
   const std::uint64_t have = device.memory_of_rank(local_ranks);
-  if (total <= have) return {};
+  const bool is_bounded = bound && bound->bytes < have;
+  if (total <= memory_of_rank(device, local_ranks, bound)) return {};
   const std::string whose = local_ranks == 1          ? ":"
                             : device.divides_memory() ? " for this rank:"
                                                       : " for each of its " + std::to_string(local_ranks) + " ranks:";
-  std::string text = "the plan needs " + exact_text(total) + " and device `" + device.info().name + "` has " +
-                     bytes_text(have) + whose;
+  std::string text = "the plan needs " + exact_text(total) + " and ";
+  text += is_bounded ? "a rank may have " + bytes_text(bound->bytes) + " on its device:"
+                     : "device `" + std::string(device.info().name) + "` has " + bytes_text(have) + whose;
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && is_on_device(kind) && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
-  return Error{BALEEN_NO_MEMORY, text, {}};
+  return Error{BALEEN_NO_MEMORY, text, is_bounded ? bound->where : std::string()};
 }
 
 Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks) {

@@ -16,10 +16,13 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& programs, co
 /// Whether bytes of this kind are part of the total.
 bool is_on_device(const std::string& kind);
 
-/// BALEEN_NO_MEMORY with the bytes by kind and what there is, if the total exceeds a local rank's share of the device's
-/// memory. What would help is not said here: `baleen plan` tries it.
-Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device,
-                    std::int64_t local_ranks);
+/// What a rank may have on its device: its share of what the device has, and no more than the bound where there is one.
+std::uint64_t memory_of_rank(const Device& device, std::int64_t local_ranks, const std::optional<MemoryBudget>& bound);
+
+/// BALEEN_NO_MEMORY with the bytes by kind and what there is, if the total exceeds that. What would help is not said
+/// here: `baleen plan` tries it.
+Status check_memory(const std::map<std::string, std::uint64_t>& planned, const Device& device, std::int64_t local_ranks,
+                    const std::optional<MemoryBudget>& bound = {});
 
 /// BALEEN_NO_MEMORY with the bytes and what would help, if staged collectives pin more than the bound, where there is
 /// one, or than the host has for its ranks.

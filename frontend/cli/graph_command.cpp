@@ -51,6 +51,8 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, printer.observer()));
   BALEEN_TRY(printer.finish());
   for (const std::string& note : plan.notes) setup.log.info(note);
+  if (plan.lack.is_asked)
+    setup.log.info("what a device lacks is not counted here: `baleen plan` and a run plan again with more outside it");
   const ScheduledGraph* const chosen = plan.find(options.graph);
   if (!chosen) {
     std::vector<std::string> names;

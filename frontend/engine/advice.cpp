@@ -31,6 +31,12 @@ std::vector<UserValue> few_values(const Option& option) {
   return values;
 }
 
+/// Likewise, and both ways of a switch.
+std::vector<UserValue> with_switch(const Option& option) {
+  if (option.type == BALEEN_OPTION_BOOL && !option.many()) return {{true, {}}, {false, {}}};
+  return few_values(option);
+}
+
 std::string axis_of(const MemberSpec& spec, const Descriptor& plugin) {
   const Option* option = find_option(plugin, kAxis);
   if (!option) return {};
@@ -69,6 +75,18 @@ std::vector<MemberSpec> plain_members(const Descriptor& plugin, const std::strin
     members = std::move(more);
   }
   return members;
+}
+
+/// Those, and each with one of its switches the other way.
+std::vector<MemberSpec> with_switches(const std::vector<MemberSpec>& members, const Descriptor& plugin) {
+  std::vector<MemberSpec> all = members;
+  for (const MemberSpec& member : members)
+    for (const Option& option : plugin.options) {
+      if (option.type != BALEEN_OPTION_BOOL || option.many()) continue;
+      all.push_back(member);
+      all.back().options.insert_or_assign(option.name, UserValue{option.default_value != "true", {}});
+    }
+  return all;
 }
 
 std::string key_of(const Choices& choices) {
@@ -120,7 +138,7 @@ class Neighbourhood {
       const Result<Descriptor> plugin = registry_.find("strategy", old.name);
       if (!plugin) continue;
       for (const Option& option : plugin->options)
-        for (UserValue& value : few_values(option)) {
+        for (UserValue& value : find_option(*plugin, kAxis) ? few_values(option) : with_switch(option)) {
           const auto given = old.options.find(option.name);
           const std::string is = given != old.options.end()            ? given->second.text()
                                  : option.type == BALEEN_OPTION_STRING ? "\"" + option.default_value + "\""
@@ -136,7 +154,7 @@ class Neighbourhood {
   void add_others() {
     for (const Descriptor& other : registry_.descriptors())
       if (other.kind == "strategy" && !has(other.name) && !find_option(other, kAxis))
-        for (MemberSpec& spec : plain_members(other, ""))
+        for (MemberSpec& spec : with_switches(plain_members(other, ""), other))
           add(text_of(spec) + " beside the others").choices.strategies.push_back(std::move(spec));
   }
 

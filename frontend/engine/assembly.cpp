@@ -11,6 +11,7 @@
 #include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/memory/planning_memory.hpp"
+#include "core/runtime/session_memory.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/installation.hpp"
@@ -32,10 +33,8 @@ std::uint64_t parameter_bytes(const Plan& plan) {
   return bytes;
 }
 
-/// The store of the manifest's [offload], or of the best member.
-Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, std::uint64_t seed, const Place& place,
-                                                 const OffloadStore::Needs& needs) {
-  BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
+Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, const Member& member, std::uint64_t seed,
+                                                 const Place& place, const OffloadStore::Needs& needs) {
   BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed, place));
   BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
   return OffloadStore::create(plugin, *settings.get(), needs);
@@ -127,6 +126,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   session.goes_on_not_finite = job.goes_on_not_finite || flags.keep_gradients;  // `verify` compares such steps too
   if (!flags.alone) {
+    session.memory = setup.manifest.device;
     session.activations = setup.manifest.activations;
     session.pinned = setup.manifest.pinned;
     session.offloaded = setup.manifest.offloaded;
@@ -138,21 +138,31 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) run->left_out_.insert(name);
   now_doing("planning");
-  BALEEN_TRY_ASSIGN(Plan plan,
-                    make_plan(std::move(job), setup.registry, printer.observer(), flags.only, flags.wrong_layouts));
+  const auto make = [&](Job one) {
+    if (one.lacking_bytes > 0) printer.begin_again();
+    return make_plan(std::move(one), setup.registry, printer.observer(), flags.only, flags.wrong_layouts);
+  };
+  int round = 0;
+  BALEEN_TRY_ASSIGN(const Plan plan, plan_to_fit(std::move(job), make, [&](const Plan& made) {
+                      return run->need_of(made, prepared, session, ++round);
+                    }));
   BALEEN_TRY(printer.finish());
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone)
     for (const std::string& note : plan.notes) setup.log.info(note);
-  if (run->speaks() && !flags.alone && !setup.manifest.offload.where.empty() && !offloads(plan))
+  if (run->speaks() && !flags.alone && !setup.manifest.offload.empty() && !offloads(plan))
     setup.log.info("[offload] is not used: no strategy of the plan moves anything there");
   const Place place = run->ranks_ ? run->ranks_->place() : Place();
-  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(session.seed, place));
-  BALEEN_TRY_ASSIGN(run->device_, Device::create(prepared.compute.plugin, *compute.get()));
+  BALEEN_TRY(run->open_device(prepared, session.seed));
   BALEEN_TRY_ASSIGN(session.store_maps, maps_offloaded(setup.registry, setup.manifest, plan));
-  session.open_store = [&setup, place, seed = session.seed](const OffloadStore::Needs& needs) {
-    return open_store(setup, seed, place, needs);
-  };
+  if (offloads(plan)) {
+    BALEEN_TRY_ASSIGN(std::vector<ChosenPlace> chosen, choose_offload(setup.registry, setup.manifest));
+    session.offload_places = places_of(chosen);
+    session.open_store = [&setup, place, seed = session.seed, chosen = std::move(chosen)](
+                             std::size_t number, const OffloadStore::Needs& needs) {
+      return open_store(setup, chosen[number].member, seed, place, needs);
+    };
+  }
   if (checks_memory) session.watch = &run->memory_;
   session.doing = [raw = run.get()](const char* phase) { raw->tell_place(raw->session_->steps_done() + 1, phase); };
   now_doing("preparing the devices");
@@ -168,6 +178,28 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);
   return run;
+}
+
+Status Run::open_device(const Prepared& prepared, std::uint64_t seed) {
+  if (device_) return {};
+  const Place place = ranks_ ? ranks_->place() : Place();
+  BALEEN_TRY_ASSIGN(const SettingsStorage compute, prepared.compute.member.settings(seed, place));
+  BALEEN_TRY_ASSIGN(device_, Device::create(prepared.compute.plugin, *compute.get()));
+  return {};
+}
+
+Result<MemoryNeed> Run::need_of(const Plan& plan, const Prepared& prepared, const SessionOptions& session, int round) {
+  BALEEN_TRY(open_device(prepared, session.seed));
+  BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, setup_.manifest, plan));
+  const Communicator* const communicator = session.communicator;
+  const bool stages = communicator && needs_staging(*device_, *communicator);
+  const std::uint64_t piece_bytes = stages ? staging_piece_bytes(session.pinned ? session.pinned->bytes : 0) : 0;
+  JobPrograms programs;
+  BALEEN_TRY(
+      programs.compile_all(plan, *device_, communicator ? communicator->at() : Coordinates(), {piece_bytes, maps}));
+  const MemoryNeed own =
+      MemoryNeed::of(plan_memory(programs, *device_), memory_of_rank(*device_, session.local_ranks, session.memory));
+  return ranks_ ? most_of(*setup_.link, own, round) : own;
 }
 
 Status Run::connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session) {

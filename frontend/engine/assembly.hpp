@@ -14,6 +14,7 @@
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/engine/copy_check.hpp"
+#include "frontend/engine/fit.hpp"
 #include "frontend/engine/learned.hpp"
 #include "frontend/engine/memory_check.hpp"
 #include "frontend/engine/pass_printer.hpp"
@@ -127,6 +128,10 @@ class Run : public TrainingRun {
   Status end_if_asked();
   /// From here on a signal ends it at once.
   void heed_signals_again();
+  /// Once; later calls do nothing.
+  Status open_device(const Prepared& prepared, std::uint64_t seed);
+  /// Collective over all ranks: the memory that a plan takes on the rank that lacks most. Compiles it.
+  Result<MemoryNeed> need_of(const Plan& plan, const Prepared& prepared, const SessionOptions& session, int round);
   /// Joins the other ranks, who are to have the same job, and tells the session of them.
   Status connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session);
   /// Of the data and of what is loaded, to compare.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -58,8 +59,24 @@ Result<Member> choose_compute(const Registry& registry, const Manifest& manifest
   return choose(registry, "compute", manifest.compute, manifest.folder(), flags);
 }
 
-Result<Member> choose_offload(const Registry& registry, const Manifest& manifest) {
-  return choose(registry, "offload", manifest.offload, manifest.folder(), {});
+Result<std::vector<ChosenPlace>> choose_offload(const Registry& registry, const Manifest& manifest) {
+  std::vector<ManifestPlace> named = manifest.offload;
+  if (named.empty()) named.emplace_back();
+  std::vector<ChosenPlace> chosen;
+  std::map<std::string, int> count;
+  for (const ManifestPlace& place : named) {
+    BALEEN_TRY_ASSIGN(Member member, choose(registry, "offload", place.member, manifest.folder(), {}));
+    std::string name = member.descriptor.name;
+    if (const int number = ++count[name]; number > 1) name += "." + std::to_string(number);
+    chosen.push_back({std::move(member), {std::move(name), place.budget}});
+  }
+  return chosen;
+}
+
+std::vector<OffloadPlace> places_of(const std::vector<ChosenPlace>& chosen) {
+  std::vector<OffloadPlace> places;
+  for (const ChosenPlace& one : chosen) places.push_back(one.place);
+  return places;
 }
 
 bool offloads(const Plan& plan) {
@@ -73,9 +90,13 @@ bool offloads(const Plan& plan) {
 
 Result<bool> maps_offloaded(const Registry& registry, const Manifest& manifest, const Plan& plan) {
   if (!offloads(plan)) return false;
-  BALEEN_TRY_ASSIGN(const Member member, choose_offload(registry, manifest));
-  BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(member.descriptor));
-  return OffloadStore::maps(plugin);
+  BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(registry, manifest));
+  for (const ChosenPlace& one : chosen) {
+    BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(one.member.descriptor));
+    BALEEN_TRY_ASSIGN(const bool maps, OffloadStore::maps(plugin));
+    if (!maps) return false;
+  }
+  return true;
 }
 
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,

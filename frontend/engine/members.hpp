@@ -10,6 +10,7 @@
 #include "core/launch/place.hpp"
 #include "core/plugin/registry.hpp"
 #include "core/plugin/settings.hpp"
+#include "core/runtime/offload_places.hpp"
 #include "frontend/toml/manifest.hpp"
 
 namespace baleen {
@@ -41,11 +42,18 @@ void apply_flag(Member& member, const PluginFlag& flag);
 
 /// The compute plugin of the manifest, or the best. A flag of another compute plugin than the chosen is an error.
 Result<Member> choose_compute(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);
-/// The offload plugin of the manifest, or the best.
-Result<Member> choose_offload(const Registry& registry, const Manifest& manifest);
-/// Whether the plan keeps anything in an offload store.
+/// A place outside the device, and who keeps it.
+struct ChosenPlace {
+  Member member;
+  OffloadPlace place;
+};
+/// Those of the manifest, nearest first, or the best offload plugin alone.
+Result<std::vector<ChosenPlace>> choose_offload(const Registry& registry, const Manifest& manifest);
+/// The places alone.
+std::vector<OffloadPlace> places_of(const std::vector<ChosenPlace>& chosen);
+/// Whether the plan keeps anything outside the device.
 bool offloads(const Plan& plan);
-/// Whether that store is one whose slots lie in the host's memory.
+/// Whether the slots of all places lie in the host's memory.
 Result<bool> maps_offloaded(const Registry& registry, const Manifest& manifest, const Plan& plan);
 /// The transport of runs of several ranks, with all plugins that it is made of checked.
 Result<Member> choose_transport(const Registry& registry, const Manifest& manifest, const PluginFlags& flags);

@@ -39,6 +39,13 @@ PassObserver PassPrinter::observer() {
   return [this](const std::string& phase, const Graph& graph) { show(phase, graph); };
 }
 
+void PassPrinter::begin_again() {
+  if (!view_.prints) return;
+  print_text("--- planned again, with more outside the device ---\n\n");
+  before_.clear();
+  seen_.clear();
+}
+
 void PassPrinter::show(const std::string& phase, const Graph& graph) {
   seen_.push_back(phase);
   Lines lines;

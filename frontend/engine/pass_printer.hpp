@@ -29,6 +29,8 @@ class PassPrinter {
 
   /// None where nothing is to be printed.
   PassObserver observer();
+  /// The job is planned anew: passes begin again.
+  void begin_again();
   /// At the end: a pattern that matched nothing is refused, with the passes that there were.
   Status finish() const;
 

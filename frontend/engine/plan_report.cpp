@@ -101,14 +101,21 @@ RankClass joined(const RankClass& a, const RankClass& b) {
 /// "  moving takes at least 1.84 s per step: got at 1.9 GB/s, put at 0.8 GB/s, as measured here, for 2 ranks of a
 /// host".
 std::string moving_text(const PlannedClass& one, const std::string& when) {
-  if (!one.offload_speed) return "";
-  std::array<char, 100> least{}, speeds{};
+  std::string speeds;
+  for (const PlannedPlace& place : one.outside) {
+    if (!place.speed) return "";
+    std::array<char, 100> text{};
+    std::snprintf(text.data(), text.size(), "got at %.3g GB/s, put at %.3g GB/s",
+                  place.speed->get_bytes_per_second / 1e9, place.speed->put_bytes_per_second / 1e9);
+    const std::string of = one.outside.size() > 1 ? "`" + place.name + "` " : std::string();
+    speeds += (speeds.empty() ? ": " : "; ") + of + text.data();
+  }
+  if (speeds.empty()) return "";
+  std::array<char, 100> least{};
   std::snprintf(least.data(), least.size(), "  moving takes at least %.3g s ", moving_seconds(one));
-  std::snprintf(speeds.data(), speeds.size(), ": got at %.3g GB/s, put at %.3g GB/s, as measured here",
-                one.offload_speed->get_bytes_per_second / 1e9, one.offload_speed->put_bytes_per_second / 1e9);
   const std::string ranks =
       one.host_ranks > 1 ? ", for the " + std::to_string(one.host_ranks) + " ranks of a host" : std::string();
-  return least.data() + when + speeds.data() + ranks + "\n";
+  return least.data() + when + speeds + ", as measured here" + ranks + "\n";
 }
 
 std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
@@ -127,8 +134,9 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   text += line("total", one.planned.at("total"));
   if (const auto pinned = one.planned.find("pinned"); pinned != one.planned.end())
     text += line("pinned for collectives, on the host", pinned->second);
-  if (!one.offload_member.empty())
-    text += line("offloaded to `" + one.offload_member + "`", one.planned.at("offloaded"));
+  for (const PlannedPlace& place : one.outside) text += line("offloaded to `" + place.name + "`", place.bytes);
+  if (const auto outside = one.planned.find("offloaded"); one.outside.empty() && outside != one.planned.end())
+    text += line("outside the device, without a place", outside->second);
   if (const auto pinned = one.planned.find("pinned_states"); pinned != one.planned.end())
     text += line("pinned for these, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
@@ -145,11 +153,11 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   text += "\n";
   const std::string when = one.program.empty() ? "per step" : "per run of the program `" + one.program + "`";
   text += work_text(one.work, when);
-  if (!one.offload_member.empty()) {
-    text += line("got from `" + one.offload_member + "` " + when, one.offloaded.got);
-    text += line("put to `" + one.offload_member + "` " + when, one.offloaded.put);
-    text += moving_text(one, when);
+  for (const PlannedPlace& place : one.outside) {
+    text += line("got from `" + place.name + "` " + when, place.moved.got);
+    text += line("put to `" + place.name + "` " + when, place.moved.put);
   }
+  text += moving_text(one, when);
   if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
   text += "  sent " + when + "\n";
   for (const Traffic& sent : one.traffic) text += line("  " + sent.kind + " along " + sent.axes, sent.bytes);
@@ -218,6 +226,32 @@ Json json_of(const baleen_device_limits_t& device) {
   return json;
 }
 
+Json json_of(const PlannedPlace& place) {
+  Json json = {
+      {"member", place.name}, {"bytes", place.bytes}, {"put_bytes", place.moved.put}, {"got_bytes", place.moved.got}};
+  if (!place.speed) return json;
+  json["get_bytes_per_second"] = json_number(place.speed->get_bytes_per_second);
+  json["put_bytes_per_second"] = json_number(place.speed->put_bytes_per_second);
+  return json;
+}
+
+/// The one place, or the sums over several and `places`.
+Json outside_json(const PlannedClass& one) {
+  Json json = json_of(one.outside.front());
+  if (one.outside.size() > 1) {
+    json = {{"bytes", one.planned.at("offloaded")},
+            {"put_bytes", one.offloaded.put},
+            {"got_bytes", one.offloaded.got},
+            {"places", Json::array()}};
+    for (const PlannedPlace& place : one.outside) json["places"].push_back(json_of(place));
+  }
+  if (one.outside.front().speed) {
+    json["host_ranks"] = one.host_ranks;
+    json["least_seconds"] = json_number(moving_seconds(one));
+  }
+  return json;
+}
+
 Json json_of(const PlannedClass& one, bool with_device) {
   Json json = {{"count", one.ranks.count}, {"ranks", Json::array()}, {"planned_bytes", Json::object()}};
   for (const auto& [first, last] : one.ranks.stretches) json["ranks"].push_back(Json::array({first, last}));
@@ -227,16 +261,7 @@ Json json_of(const PlannedClass& one, bool with_device) {
   json["working_value_bytes"] = one.working.values;
   Json& sent_bytes = json["sent_bytes"] = Json::object();
   for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
-  if (!one.offload_member.empty())
-    json["offload"] = {{"member", one.offload_member},
-                       {"bytes", one.planned.at("offloaded")},
-                       {"put_bytes", one.offloaded.put},
-                       {"got_bytes", one.offloaded.got}};
-  if (one.offload_speed)
-    json["offload"].update({{"get_bytes_per_second", json_number(one.offload_speed->get_bytes_per_second)},
-                            {"put_bytes_per_second", json_number(one.offload_speed->put_bytes_per_second)},
-                            {"host_ranks", one.host_ranks},
-                            {"least_seconds", json_number(moving_seconds(one))}});
+  if (!one.outside.empty()) json["offload"] = outside_json(one);
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
   json["flops"] = json_number(one.work.flops);
   json["even_share_flops"] = json_number(one.work.even_share);
@@ -291,10 +316,14 @@ std::string ranks_text(const RankClass& ranks) {
 }
 
 double moving_seconds(const PlannedClass& one) {
-  if (!one.offload_speed) return 0;
-  const double got = static_cast<double>(one.offloaded.got) / one.offload_speed->get_bytes_per_second;
-  const double put = static_cast<double>(one.offloaded.put) / one.offload_speed->put_bytes_per_second;
-  return static_cast<double>(one.host_ranks) * std::max(got, put);
+  double most = 0;
+  for (const PlannedPlace& place : one.outside) {
+    if (!place.speed) continue;
+    const double got = static_cast<double>(place.moved.got) / place.speed->get_bytes_per_second;
+    const double put = static_cast<double>(place.moved.put) / place.speed->put_bytes_per_second;
+    most = std::max({most, got, put});
+  }
+  return static_cast<double>(one.host_ranks) * most;
 }
 
 std::string to_text(const PlanReport& report) {

@@ -8,12 +8,21 @@
 
 #include "baleen/offload.h"
 #include "core/execute/program.hpp"
+#include "core/runtime/offload_places.hpp"
 #include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/engine/plan_measures.hpp"
 #include "frontend/engine/rank_classes.hpp"
 
 namespace baleen::app {
+
+/// A place outside the device that holds something.
+struct PlannedPlace {
+  std::string name;  ///< of its member
+  std::uint64_t bytes = 0;
+  OffloadTraffic moved;                              ///< of one training step, or of one run of the class's `program`
+  std::optional<baleen_offload_speed_t> speed = {};  ///< once it was measured
+};
 
 /// What every rank of a class holds and sends.
 struct PlannedClass {
@@ -24,13 +33,12 @@ struct PlannedClass {
   std::vector<StoredPart> stored;                ///< how persistent tensors are cut
   RankWork work;                                 ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
-  std::string offload_member;                    ///< that keeps states outside the device; "": none does
+  std::vector<PlannedPlace> outside;             ///< nearest first; empty: nothing lies outside the device
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
   bool moves_directly = false;                   ///< by copies of the device
-  std::optional<baleen_offload_speed_t> offload_speed = {};  ///< of that member, once it was measured
-  std::int64_t host_ranks = 1;                               ///< on the host of the class's first rank, which share it
-  std::vector<ClosedFormCost> closed_forms;                  ///< of the class's first rank
-  WorkingBytes working;                                      ///< at once beside model states
+  std::int64_t host_ranks = 1;                   ///< on the host of the class's first rank, which share the places
+  std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
+  WorkingBytes working;                          ///< at once beside model states
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
   /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
   std::uint64_t process = 0;
@@ -55,8 +63,8 @@ struct Advice {
   bool is_over = true;       ///< nothing was left out for the time that it takes
 };
 
-/// What a step takes at least: the seconds that an offload backend needs for the bytes that the ranks of a host get
-/// from it, or for those that they put, whichever is more; 0 where it was not measured.
+/// What a step takes at least: the seconds that a place outside the device needs for the bytes that the ranks of a host
+/// get from it, or for those that they put, whichever is most; places work side by side. 0 where none was measured.
 double moving_seconds(const PlannedClass& one);
 
 struct PlanReport {

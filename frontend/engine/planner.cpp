@@ -14,6 +14,7 @@
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/advice.hpp"
 #include "frontend/engine/device_limits.hpp"
+#include "frontend/engine/fit.hpp"
 #include "frontend/engine/process_memory.hpp"
 #include "frontend/engine/threads.hpp"
 
@@ -55,6 +56,22 @@ class Planner {
   Planner(const Prepared& prepared, const ScriptOptions& options, const Setup& setup, std::uint64_t seed)
       : prepared_(prepared), options_(options), setup_(setup), manifest_(setup.manifest), seed_(seed) {}
 
+  /// One rank of each class of a plan; `marks` as of `host_marks`.
+  Result<std::vector<PlannedClass>> count_all(const Plan& plan, bool exact, const std::vector<std::int64_t>& marks) {
+    verdict_ = {};
+    std::vector<PlannedClass> classes;
+    for (RankClass& ranks : rank_classes(plan, exact ? Roles::apart : Roles::ignored, marks)) {
+      const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
+      BALEEN_TRY_ASSIGN(PlannedClass one, count(plan, std::move(ranks), static_cast<std::size_t>(host)));
+      classes.push_back(std::move(one));
+    }
+    return classes;
+  }
+
+  /// The first refusal of the classes, if there is one.
+  const Status& verdict() const { return verdict_; }
+
+ private:
   Result<PlannedClass> count(const Plan& plan, RankClass ranks, std::size_t host) {
     BALEEN_TRY(use_device(host));
     const std::int64_t local_ranks = manifest_.hosts[host].ranks;
@@ -63,6 +80,7 @@ class Planner {
     BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, manifest_, plan));
     BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), {piece_bytes, maps}));
     PlannedClass one;
+    one.fits = true;
     one.ranks = std::move(ranks);
     one.planned = plan_memory(programs, *device_);
     // Of a job of programs alone the first that learns stands for a step.
@@ -79,12 +97,7 @@ class Planner {
     one.traffic = step->program.traffic();
     one.offloaded = step->program.offload_traffic();
     one.host_ranks = local_ranks;
-    if (programs.slots() > 0) {
-      BALEEN_TRY_ASSIGN(const Member store, choose_offload(setup_.registry, manifest_));
-      if (auto settings = store.settings(seed_); !settings) return std::move(settings).error();
-      one.offload_member = store.descriptor.name;
-      one.moves_directly = programs.moves_directly;
-    }
+    if (programs.slots() > 0) BALEEN_TRY(place(programs, step->program.executable(), one));
     const auto copies = one.planned.find("copies");
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
@@ -94,11 +107,10 @@ class Planner {
     one.unread_files = program_->unread_files;
     one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
                   programs.staging().total() + programs.transfer_staging();
-    one.fits = true;
     one.device = limits_of(*device_);
-    one.memory = device_->memory_of_rank(local_ranks);
+    one.memory = memory_of_rank(*device_, local_ranks, manifest_.device);
     one.working = working_memory(programs.all());
-    judge(check_memory(one.planned, *device_, local_ranks), one);
+    judge(check_memory(one.planned, *device_, local_ranks, manifest_.device), one);
     judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
     judge(check_offloaded(programs.offloaded_bytes(), manifest_.offloaded), one);
     if (manifest_.activations) {
@@ -108,10 +120,25 @@ class Planner {
     return one;
   }
 
-  /// The first refusal, if there is one.
-  const Status& verdict() const { return verdict_; }
+  /// `step`: the program whose runs are counted.
+  Status place(const JobPrograms& programs, const Executable& step, PlannedClass& one) {
+    BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(setup_.registry, manifest_));
+    for (const ChosenPlace& place : chosen)
+      if (auto settings = place.member.settings(seed_); !settings) return std::move(settings).error();
+    const std::vector<OffloadPlace> places = places_of(chosen);
+    one.moves_directly = programs.moves_directly;
+    const Result<PlacedSlots> placed = place_slots(programs, places);
+    if (!placed) {
+      judge(placed.error(), one);
+      return {};
+    }
+    add_places(places, *placed, one.planned);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (placed->uses[i].is_used())
+        one.outside.push_back({places[i].name, placed->uses[i].bytes, placed->moved(step, i)});
+    return {};
+  }
 
- private:
   void judge(const Status& fits, PlannedClass& one) {
     if (fits) return;
     one.fits = false;
@@ -166,16 +193,22 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   job.working_budget = setup.manifest.working_budget();
   Planner planner(prepared, options, setup, job.seed);
   now_doing("planning");
-  BALEEN_TRY_ASSIGN(const Plan made, make_plan(std::move(job), setup.registry));
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
+  const auto make = [&](Job one) { return make_plan(std::move(one), setup.registry); };
+  std::vector<PlannedClass> classes;
+  BALEEN_TRY_ASSIGN(const Plan made, plan_to_fit(std::move(job), make, [&](const Plan& plan) -> Result<MemoryNeed> {
+                      BALEEN_TRY_ASSIGN(classes, planner.count_all(plan, exact, marks));
+                      MemoryNeed need;
+                      for (const PlannedClass& one : classes) need.cover(MemoryNeed::of(one.planned, one.memory));
+                      return need;
+                    }));
   PlanReport report{
       options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}, {}};
   if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
-  for (RankClass& ranks : rank_classes(made, exact ? Roles::apart : Roles::ignored, marks)) {
-    const std::int64_t host = marks[static_cast<std::size_t>(ranks.first())];
-    BALEEN_TRY_ASSIGN(PlannedClass one, planner.count(made, std::move(ranks), static_cast<std::size_t>(host)));
-    report.classes.push_back(std::move(one));
+  if (!made.lack.is_asked) {
+    BALEEN_TRY_ASSIGN(classes, planner.count_all(made, exact, marks));
   }
+  report.classes = std::move(classes);
   report.verdict = planner.verdict();
   return report;
 }
@@ -213,22 +246,30 @@ Result<std::unique_ptr<Device>> real_device(const ScriptOptions& options, const 
 }  // namespace
 
 Status measure_offload(PlanReport& report, const ScriptOptions& options, const Setup& setup, double seconds) {
-  if (std::ranges::all_of(report.classes, [](const PlannedClass& one) { return one.offload_member.empty(); }))
+  if (std::ranges::all_of(report.classes, [](const PlannedClass& one) { return one.outside.empty(); })) {
+    if (!report.verdict) return {};  // what does not fit may have no place
     return invalid(
         "`--measure-offload`: no strategy of the plan moves anything to an offload backend; add one, or leave it out");
-  BALEEN_TRY_ASSIGN(const Member member, choose_offload(setup.registry, setup.manifest));
-  BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(0));
-  BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(member.descriptor));
+  }
   const bool direct = std::ranges::any_of(report.classes, &PlannedClass::moves_directly);
   std::unique_ptr<Device> device;
   if (direct) {
     BALEEN_TRY_ASSIGN(device, real_device(options, setup));
   }
-  BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan", device.get()}));
-  BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed,
-                    direct ? store->measure_copies(*device, seconds) : store->measure(seconds));
-  for (PlannedClass& one : report.classes)
-    if (!one.offload_member.empty()) one.offload_speed = speed;
+  BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(setup.registry, setup.manifest));
+  for (const ChosenPlace& place : chosen) {
+    std::vector<PlannedPlace*> uses;
+    for (PlannedClass& one : report.classes)
+      for (PlannedPlace& use : one.outside)
+        if (use.name == place.place.name) uses.push_back(&use);
+    if (uses.empty()) continue;
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, place.member.settings(0));
+    BALEEN_TRY_ASSIGN(const Plugin plugin, setup.registry.open(place.member.descriptor));
+    BALEEN_TRY_ASSIGN(const auto store, OffloadStore::create(plugin, *settings.get(), {1, 0, "plan", device.get()}));
+    BALEEN_TRY_ASSIGN(const baleen_offload_speed_t speed,
+                      direct ? store->measure_copies(*device, seconds) : store->measure(seconds));
+    for (PlannedPlace* use : uses) use->speed = speed;
+  }
   return {};
 }
 

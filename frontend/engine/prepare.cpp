@@ -84,9 +84,9 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, manifest, options.flags));
   BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, manifest));
   BALEEN_TRY(check_options(compute));
-  if (!manifest.offload.where.empty()) {
-    BALEEN_TRY_ASSIGN(const Member offload, choose_offload(setup.registry, manifest));
-    BALEEN_TRY(check_options(offload));
+  if (!manifest.offload.empty()) {
+    BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> offload, choose_offload(setup.registry, manifest));
+    for (const ChosenPlace& one : offload) BALEEN_TRY(check_options(one.member));
   }
   if (manifest.checkpoint) BALEEN_TRY(read_checkpoint_settings(*manifest.checkpoint, manifest.checkpoint_where));
   for (const auto* members : {&monitors, &plan})

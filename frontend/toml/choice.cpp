@@ -33,6 +33,20 @@ Status add_member_or_option(const TomlEntry& entry, const Manifest& manifest, Us
   return {};
 }
 
+Result<ManifestPlace> read_place(const TomlEntry& section, const Manifest& manifest) {
+  ManifestPlace place;
+  BALEEN_TRY(read_choice(section, manifest, place.member));
+  const auto given = place.member.options.find("budget_mb");
+  if (given == place.member.options.end()) return place;
+  for (const TomlEntry& entry : entries(*section.node->as_table())) {
+    if (entry.key != "budget_mb") continue;
+    BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
+    place.budget = MemoryBudget{bytes, entry.where};
+  }
+  place.member.options.erase(given);
+  return place;
+}
+
 }  // namespace
 
 Status read_choice(const TomlEntry& section, const Manifest& manifest, ManifestChoice& choice) {
@@ -43,6 +57,27 @@ Status read_choice(const TomlEntry& section, const Manifest& manifest, ManifestC
       BALEEN_TRY(read_name(entry, manifest, choice));
     else
       BALEEN_TRY(add_option(entry, choice.options));
+  }
+  return {};
+}
+
+Status read_places(const TomlEntry& section, Manifest& out) {
+  if (!section.node->is_array()) {
+    BALEEN_TRY_ASSIGN(ManifestPlace place, read_place(section, out));
+    out.offload.push_back(std::move(place));
+    return {};
+  }
+  for (const toml::node& node : *section.node->as_array()) {
+    const TomlEntry item = item_of(section, node);
+    if (!node.is_table()) return wrong_type(item, "an array of tables, each [[offload]]");
+    BALEEN_TRY_ASSIGN(ManifestPlace place, read_place(item, out));
+    if (place.member.plugin.empty()) return invalid("an [[offload]] entry needs a `plugin`", item.where);
+    if (!out.offload.empty() && !out.offload.back().budget)
+      return invalid("[[offload]] of `" + out.offload.back().member.plugin +
+                         "` needs `budget_mb`, the MiB that a rank may have there: without it nothing would lie in "
+                         "those behind it",
+                     out.offload.back().member.where);
+    out.offload.push_back(std::move(place));
   }
   return {};
 }

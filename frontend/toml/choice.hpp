@@ -1,4 +1,4 @@
-/// \file Sections that choose members: [compute] and [transport]. Private to this folder.
+/// \file Sections that choose members: [compute], [offload], [transport]. Private to this folder.
 #pragma once
 #include "frontend/toml/manifest.hpp"
 #include "frontend/toml/toml_entry.hpp"
@@ -8,7 +8,10 @@ namespace baleen {
 /// `plugin`, and options beside it.
 Status read_choice(const TomlEntry& section, const Manifest& manifest, ManifestChoice& choice);
 
-/// Likewise, and `deterministic`. Its options may be plugins with options of their own.
+/// [offload], a member with its options and `budget_mb`, or [[offload]], several of them.
+Status read_places(const TomlEntry& section, Manifest& out);
+
+/// A member, its options and `deterministic`. Its options may be plugins with options of their own.
 Status read_transport(const TomlEntry& section, Manifest& out);
 
 /// The section [launcher], whose options may stand in [cluster] too, though not twice.

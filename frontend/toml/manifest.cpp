@@ -37,7 +37,7 @@ class Reader {
       else if (entry.key == "compute")
         BALEEN_TRY(read_choice(entry, out_, out_.compute));
       else if (entry.key == "offload")
-        BALEEN_TRY(read_choice(entry, out_, out_.offload));
+        BALEEN_TRY(read_places(entry, out_));
       else if (entry.key == "transport")
         BALEEN_TRY(read_transport(entry, out_));
       else if (entry.key == "monitors")
@@ -152,11 +152,13 @@ class Reader {
   Status read_memory(const TomlEntry& section) {
     BALEEN_TRY_ASSIGN(const toml::table* table, as_table(section));
     for (const TomlEntry& entry : entries(*table)) {
-      const std::pair<const char*, std::optional<MemoryBudget>*> budgets[] = {
-          {"activations_mb", &out_.activations}, {"pinned_mb", &out_.pinned}, {"offload_mb", &out_.offloaded}};
+      const std::pair<const char*, std::optional<MemoryBudget>*> budgets[] = {{"device_mb", &out_.device},
+                                                                              {"activations_mb", &out_.activations},
+                                                                              {"pinned_mb", &out_.pinned},
+                                                                              {"offload_mb", &out_.offloaded}};
       const auto named = std::ranges::find_if(budgets, [&](const auto& budget) { return entry.key == budget.first; });
       if (named == std::end(budgets))
-        return unknown_key(entry, std::vector<std::string>{"activations_mb", "pinned_mb", "offload_mb"});
+        return unknown_key(entry, std::vector<std::string>{"device_mb", "activations_mb", "pinned_mb", "offload_mb"});
       BALEEN_TRY_ASSIGN(const std::uint64_t bytes, as_mebibytes(entry));
       *named->second = MemoryBudget{bytes, entry.where};
     }

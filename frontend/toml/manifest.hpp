@@ -39,6 +39,12 @@ struct ManifestChoice {
   UserValues host_options = {};  ///< of one host, which stand above; see `on_host`
 };
 
+/// A place outside the device.
+struct ManifestPlace {
+  ManifestChoice member;
+  std::optional<MemoryBudget> budget;  ///< what a rank may have there
+};
+
 struct ManifestMonitor {
   std::string plugin;
   bool on = true;  ///< `name = false` switches one off that would run by default
@@ -61,11 +67,12 @@ struct Manifest {
   ManifestChoice launcher;         ///< what [cluster] says of how hosts meet is among its options
   ManifestChoice compute;
   ManifestChoice transport;
-  ManifestChoice offload;                   ///< where states lie that strategies move out of the device
+  std::vector<ManifestPlace> offload;       ///< where strategies move states, nearest first; none: the best member
   bool deterministic = true;                ///< sums of several ranks are alike in every run
   std::string deterministic_where;          ///< empty: not said
   std::vector<ManifestMonitor> monitors;    ///< in order of name
   std::vector<ManifestPath> plugin_paths;   ///< folders or libraries
+  std::optional<MemoryBudget> device;       ///< what a rank may have on its device
   std::optional<MemoryBudget> activations;  ///< what a rank may hold at once beside model states
   std::optional<MemoryBudget> pinned;       ///< what a rank's collectives may pin of the host's memory
   std::optional<MemoryBudget> offloaded;    ///< what a rank's states may take outside the device

@@ -1,6 +1,7 @@
 /// \file The strategy `offload`: states of the optimizer, parameters, gradients and activations lie outside the device
 /// between their uses (Rajbhandari et al., arXiv 2104.07857; granular as in Lin et al., arXiv 2110.03888).
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "patterns of names of parameters whose gradients lie there; none: they stay"),
                   BALEEN_OPTION("activations", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",
                                 "patterns of names of layers (\"blocks.*\"): what the backward pass reads of them"),
+                  BALEEN_OPTION("as_needed", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
+                                "only as much as a rank's device lacks; of all four kinds where none is named"),
                   BALEEN_OPTION("fraction", BALEEN_OPTION_FLOAT, 0, 0, 1, "1", "", "",
                                 "of the bytes of each of these kinds, the largest first"),
                   BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "",
@@ -35,6 +38,7 @@ namespace {
 struct Options {
   std::vector<std::string> states;                              ///< patterns; none: all
   std::vector<std::string> parameters, gradients, activations;  ///< none: none of these
+  bool as_needed = false;
   double fraction = 1;
   std::int64_t min_elements = 1;
   std::uint32_t ahead = 1;
@@ -48,6 +52,7 @@ class Offload : public Strategy {
          {std::pair("states", &options.states), std::pair("parameters", &options.parameters),
           std::pair("gradients", &options.gradients), std::pair("activations", &options.activations)})
       for (const std::string_view pattern : settings.list(name)) patterns->emplace_back(pattern);
+    options.as_needed = settings.boolean("as_needed");
     options.fraction = settings.number("fraction");
     options.min_elements = settings.integer("min_elements");
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
@@ -60,11 +65,15 @@ class Offload : public Strategy {
   /// The train graph comes first. A program that learns beside it need not have what options name.
   Status schedule(GraphView graph, Scheduling scheduling) override {
     Values values(graph, scheduling);
+    if (options_.as_needed) lacking_ = scheduling.lacking_bytes();
+    moved_here_ = 0;
+    const bool all = options_.as_needed && options_.states.empty() && options_.parameters.empty() &&
+                     options_.gradients.empty() && options_.activations.empty();
     BALEEN_TRY(offload("states", values.states(), options_.states, true, scheduling));
-    BALEEN_TRY(offload("parameters", values.parameters(), options_.parameters, false, scheduling));
-    BALEEN_TRY(offload("gradients", values.gradients(), options_.gradients, false, scheduling));
-    if (!options_.gradients.empty()) bound_sums(graph, scheduling);
-    BALEEN_TRY(offload("activations", values.activations(), options_.activations, false, scheduling));
+    BALEEN_TRY(offload("parameters", values.parameters(), options_.parameters, all, scheduling));
+    BALEEN_TRY(offload("gradients", values.gradients(), options_.gradients, all, scheduling));
+    if (all || !options_.gradients.empty()) bound_sums(graph, scheduling);
+    BALEEN_TRY(offload("activations", values.activations(), options_.activations, all, scheduling));
     chosen_.clear();
     return {};
   }
@@ -79,6 +88,7 @@ class Offload : public Strategy {
     std::size_t count = 0;
     for (const Stored& one : all) stay += one.bytes;
     for (const Stored& one : choose(all, patterns)) {
+      if (options_.as_needed && !is_needed(what, one, scheduling)) continue;
       if (!chosen_.insert(one.value).second) continue;
       scheduling.set_offloaded(one.value, options_.ahead);
       bytes += one.bytes;
@@ -93,6 +103,20 @@ class Offload : public Strategy {
                     std::to_string(bytes) + " bytes of a rank, lie outside the device between their uses; " +
                     std::to_string(stay - bytes) + " bytes stay");
     return {};
+  }
+
+  /// Whether a value goes that may. Of states and parameters the first graph that is run and has one of this name
+  /// decides, since the others find it where that one leaves it.
+  bool is_needed(const std::string& what, const Stored& one, Scheduling& scheduling) {
+    const bool is_lasting = what == "states" || what == "parameters";
+    if (const auto decided = goes_.find(one.name); is_lasting && decided != goes_.end()) return decided->second;
+    const bool goes = moved_ + moved_here_ < lacking_;
+    if (!goes) scheduling.could_do_more();
+    if (is_lasting && lacking_ > 0) goes_.emplace(one.name, goes);
+    // A rank holds the activations of a micro-batch.
+    if (goes)
+      (is_lasting ? moved_ : moved_here_) += what == "activations" ? one.bytes / scheduling.micro_batches() : one.bytes;
+    return goes;
   }
 
   /// What collectives sum up is there soon after they begin: two are under way, rather than all until the update.
@@ -148,6 +172,10 @@ class Offload : public Strategy {
   const Options options_;
   std::set<std::string> saw_;        ///< kinds, in a graph
   std::set<baleen_value_t> chosen_;  ///< of the graph at hand
+  /// Bytes, where only what is needed goes: `moved_` of states and parameters in all graphs so far, `moved_here_` of
+  /// others in the graph at hand.
+  std::uint64_t lacking_ = 0, moved_ = 0, moved_here_ = 0;
+  std::map<std::string, bool> goes_;  ///< states and parameters of all graphs so far
 };
 
 }  // namespace

@@ -51,6 +51,20 @@ def make_trainer(variant: str, model, device: str = "cpu", dtype: str = "fp32"):
     return trainer
 
 
+def map_states(optimizer, folder: Path):
+    """AdamW's two moments of each parameter in a file of zeros each, mapped and shared."""
+    import torch
+    number = 0
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = {"step": torch.tensor(0.0)}
+            for moment in ("exp_avg", "exp_avg_sq"):
+                mapped = torch.from_file(str(folder / f"{number}.{moment}"), shared=True, size=parameter.numel())
+                state[moment] = mapped.view_as(parameter)
+            optimizer.state[parameter] = state
+            number += 1
+
+
 def expect_path(variant: str, trainer, step):
     """Runs a step; ends the program where AdamW does not call what the variant promises."""
     import torch
@@ -134,6 +148,7 @@ def main():
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--batch", type=int)
+    parser.add_argument("--mmap", type=Path, metavar="FOLDER", help="AdamW's states lie in mapped files there")
     options = parser.parse_args()
     model = MODELS[options.model]
     if options.batch:
@@ -147,6 +162,8 @@ def main():
     milliseconds = []
     if options.steps > 0:
         trainer = make_trainer(options.variant, model, options.device, options.dtype)
+        if options.mmap:
+            map_states(trainer.optimizer, options.mmap)
         milliseconds = train(trainer, options.variant, model.context, model.batch, options.steps, options.device)
     report(milliseconds)
 

@@ -110,7 +110,7 @@ std::string memory_word(std::string_view name) {
 
 }  // namespace
 
-bool is_part_of_memory(std::string_view name) { return name.starts_with(kPlanned) && name != kOutside; }
+bool is_part_of_memory(std::string_view name) { return name.starts_with(kPlanned) && !name.starts_with(kOutside); }
 
 std::string memory_parts(const Record& record, double total) {
   constexpr double kLeast = 0.01;  // of all; what is less is added up

@@ -248,8 +248,15 @@ typedef struct baleen_schedule_t {
      * output, where a pipeline's order of micro-batches keeps several of it, and where a collective that begins in one
      * micro-batch uses it beyond. */
     baleen_status_t (*set_offloaded)(void* self, baleen_value_t value, uint32_t ahead);
+    /* Bytes of the device's memory that the rank lacks which lacks most, as this plan was where the number was 0; more
+     * where what strategies did about it was too little. A job in which a strategy asks is planned again with larger
+     * numbers until every rank has enough, or none of them says that it could do more. The same number on all ranks
+     * and in all graphs of a plan, but 0 in a graph that is planned for its layouts alone. */
+    uint64_t (*lacking_bytes)(void* self);
+    /* With a larger number it would do more. */
+    void (*could_do_more)(void* self);
 } baleen_schedule_t;
-BALEEN_ASSERT_TABLE(baleen_schedule_t, set_offloaded, 112);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, could_do_more, 128);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

@@ -151,6 +151,10 @@ class Scheduling {
   void set_offloaded(baleen_value_t value, std::uint32_t ahead) {
     check(schedule_->set_offloaded(schedule_->self, value, ahead));
   }
+  /// What a rank's device has too little of, in bytes; who asks has the job planned again until it is enough.
+  std::uint64_t lacking_bytes() const { return schedule_->lacking_bytes(schedule_->self); }
+  /// With more lacking bytes it would do more.
+  void could_do_more() { schedule_->could_do_more(schedule_->self); }
   void every_micro_batch(baleen_op_t op) { check(schedule_->every_micro_batch(schedule_->self, op)); }
   void note(std::string_view text) { check(schedule_->note(schedule_->self, abi(text))); }
 

@@ -2,29 +2,12 @@
 /// stands beside it.
 #include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
-#include "support/losses.hpp"
 
 namespace baleen::test {
 namespace {
 
-struct Mix {
-  std::string name;
-  MeshAxes axes;
-  std::string plan;
-  std::vector<std::string> arguments = {};
-  std::string options = "min_elements = 16\n";
-};
-
-void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
-
-/// Losses, and the file with the parameters.
 std::pair<Losses, std::string> result_of(const Mix& mix, const std::string& more) {
-  const TemporaryFolder folder;
-  const std::string log = folder / "log.jsonl", saved = folder / "saved.safetensors";
-  const ProcessResult run = run_parity({"run", "--steps", "6", "--log-json", log, "--save", saved}, "gpt",
-                                       manifest_of(mix.axes, mix.plan + more), mix.arguments);
-  EXPECT_EQ(run.exit_code, 0) << run.err;
-  return {losses_in(log), read_file(saved)};
+  return outcome_of(manifest_of(mix.axes, mix.plan + more), mix.arguments, 6);
 }
 
 std::string one_ahead(const std::string& options) {

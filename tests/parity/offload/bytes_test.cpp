@@ -1,7 +1,6 @@
 /// \file What a plan says of states outside the device is what a run has.
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
@@ -12,9 +11,7 @@ namespace {
 using nlohmann::json;
 
 json planned(const MeshAxes& axes, const std::string& plan, const std::vector<std::string>& arguments) {
-  const ProcessResult result = run_parity({"plan", "--json"}, "gpt", manifest_of(axes, plan), arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  return json::parse(result.out, nullptr, false);
+  return planned_gpt(manifest_of(axes, plan), arguments);
 }
 
 TEST(OffloadBytes, PlanEqualsTheArenasOfARun) {

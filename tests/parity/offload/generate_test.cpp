@@ -28,6 +28,9 @@ class GenerateOffloaded : public testing::TestWithParam<const char*> {
     const std::string outside = offloaded_to(name, name == "nvme" ? on_disk(folder_) : std::string(), kParameters);
     outside_ = folder_.write("outside.toml", outside);
     outside_of_little_ = folder_.write("outside_of_little.toml", outside + budget);
+    as_needed_ = folder_.write(
+        "as_needed.toml",
+        offloaded_to(name, name == "nvme" ? on_disk(folder_) : std::string(), "as_needed = true\n") + budget);
     little_ = folder_.write("little.toml", budget);
   }
   ProcessResult run(std::vector<std::string> words) const {
@@ -44,7 +47,7 @@ class GenerateOffloaded : public testing::TestWithParam<const char*> {
   }
 
   const TemporaryFolder folder_;
-  std::string script_, outside_, outside_of_little_, little_;
+  std::string script_, outside_, outside_of_little_, as_needed_, little_;
 };
 
 TEST_P(GenerateOffloaded, WritesTheSameText) {
@@ -56,6 +59,9 @@ TEST_P(GenerateOffloaded, WritesTheSameText) {
   const ProcessResult outside = generate({"--manifest", outside_of_little_});
   EXPECT_EQ(outside.exit_code, 0) << outside.err;
   EXPECT_EQ(outside.out, inside.out);
+  const ProcessResult needed = generate({"--manifest", as_needed_});
+  EXPECT_EQ(needed.exit_code, 0) << needed.err;
+  EXPECT_EQ(needed.out, inside.out);
 }
 
 /// The text at the end of a training, too, whose other states lie outside.

@@ -1,8 +1,12 @@
 /// \file Plans with optimizer states, parameters, gradients and activations outside the device.
 #pragma once
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "parity/parity_run.hpp"
+#include "support/losses.hpp"
 
 namespace baleen::test {
 
@@ -11,6 +15,19 @@ inline std::string plan_entry(const std::string& name, const std::string& option
 }
 
 inline std::string zero(int stage) { return plan_entry("zero", "stage = " + std::to_string(stage) + "\n"); }
+
+constexpr double kMiB = 1 << 20;
+
+/// A run that is repeated with values outside the device.
+struct Mix {
+  std::string name;
+  MeshAxes axes;
+  std::string plan;
+  std::vector<std::string> arguments = {};
+  std::string options = "min_elements = 16\n";  ///< of the strategy
+};
+
+inline void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 
 /// The strategy, and the section that says where states go.
 inline std::string offloaded_to(const std::string& member, const std::string& options = "",
@@ -26,5 +43,29 @@ inline const std::string kEverything = kParameters + "gradients = [\"*\"]\nactiv
 
 /// Options for a folder of its own.
 inline std::string on_disk(const TemporaryFolder& folder) { return "path = \"" + folder.path() + "\"\n"; }
+
+/// The strategy, and so many MiB of a rank in the host's memory, the rest on disks.
+inline std::string in_two_places(double host_mb, const TemporaryFolder& swap, const std::string& options) {
+  return plan_entry("offload", options) + "[[offload]]\nplugin = \"host\"\nbudget_mb = " + std::to_string(host_mb) +
+         "\n[[offload]]\nplugin = \"nvme\"\n" + on_disk(swap);
+}
+
+/// Losses, and the file with the parameters.
+inline std::pair<Losses, std::string> outcome_of(const std::string& manifest, const std::vector<std::string>& arguments,
+                                                 int steps) {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl", saved = folder / "saved.safetensors";
+  const ProcessResult run = run_parity({"run", "--steps", std::to_string(steps), "--log-json", log, "--save", saved},
+                                       "gpt", manifest, arguments);
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  return {losses_in(log), read_file(saved)};
+}
+
+/// What `baleen plan` says of it.
+inline nlohmann::json planned_gpt(const std::string& manifest, const std::vector<std::string>& arguments) {
+  const ProcessResult result = run_parity({"plan", "--json"}, "gpt", manifest, arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return nlohmann::json::parse(result.out, nullptr, false);
+}
 
 }  // namespace baleen::test

@@ -1,9 +1,6 @@
 /// \file A model whose parameters, gradients and states are ten times what a rank may use of the device trains with
 /// them outside, with the bits that it has where all of it fits.
-#include <nlohmann/json.hpp>
-
 #include "parity/offload/offload_run.hpp"
-#include "support/losses.hpp"
 
 namespace baleen::test {
 namespace {
@@ -29,14 +26,6 @@ class TenTimesTheDevice : public testing::TestWithParam<Job> {
   std::vector<std::string> arguments() const {
     return {"dim=144", "layers=" + std::to_string(GetParam().layers), "batch=4", "clip=1.0"};
   }
-  std::pair<Losses, std::string> result_of(const std::string& manifest) const {
-    const TemporaryFolder folder;
-    const std::string log = folder / "log.jsonl", saved = folder / "saved.safetensors";
-    const ProcessResult run =
-        run_parity({"run", "--steps", "2", "--log-json", log, "--save", saved}, "gpt", manifest, arguments());
-    EXPECT_EQ(run.exit_code, 0) << run.err;
-    return {losses_in(log), read_file(saved)};
-  }
 };
 
 TEST_P(TenTimesTheDevice, TrainsWithTheSameBits) {
@@ -50,11 +39,11 @@ TEST_P(TenTimesTheDevice, TrainsWithTheSameBits) {
                      one["planned_bytes"]["optimizer"].get<double>() + one["held_gradients_bytes"].get<double>();
   EXPECT_GE(state, 10.0 * job.budget * (1 << 20) / job.ranks);
   EXPECT_EQ(run_parity({"run", "--steps", "1"}, "gpt", manifest("", true), arguments()).exit_code, 3);
-  const auto expected = result_of(manifest("", false));
+  const auto expected = outcome_of(manifest("", false), arguments(), 2);
   ASSERT_EQ(expected.first.size(), 2u);
   const TemporaryFolder swap;
   const std::string store = offloaded_to(job.store, job.store == "nvme" ? on_disk(swap) : std::string(), kEverything);
-  const auto got = result_of(manifest(store, true));
+  const auto got = outcome_of(manifest(store, true), arguments(), 2);
   EXPECT_EQ(got.first, expected.first);
   EXPECT_TRUE(got.second == expected.second) << "saved parameters differ";
 }

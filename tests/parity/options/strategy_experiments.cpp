@@ -112,6 +112,7 @@ Experiments of_recompute_and_pipeline() {
       {"strategy.offload.parameters", {of_gpt(program, kData, {kUnset, list({"blocks.*"})})}},
       {"strategy.offload.gradients", {of_gpt(program, kData, {kUnset, list({"*"})})}},
       {"strategy.offload.activations", {of_gpt(program, kData, {kUnset, list({"*"})})}},
+      {"strategy.offload.as_needed", {of_gpt(counts, kData, {kUnset, "true"})}},
       {"strategy.offload.fraction", {of_gpt(counts, kData, {kUnset, "0.5"})}},
       {"strategy.offload.min_elements", {of_gpt(counts, kData, {kUnset, "100000"})}},
       {"strategy.offload.ahead", {of_gpt(program, kData, {kUnset, "5"})}},

@@ -78,7 +78,8 @@ TEST(Calls, BlocksMayLeaveNoSoonerThanTheProductBefore) {
   Summa summa;
   baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
   std::vector<PipelineSchedule> pipelines;
-  ScheduleVerbs verbs(summa.m.graph, mesh, 1, pipelines);
+  Lack lack;
+  ScheduleVerbs verbs(summa.m.graph, mesh, 1, pipelines, lack);
   const baleen_schedule_t& table = *verbs.table();
   for (std::size_t block = 0; block < Summa::kSide; ++block)
     for (ValueId v : summa.blocks[block])

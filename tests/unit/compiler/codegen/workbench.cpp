@@ -124,9 +124,15 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
   if (!store.file.empty()) {
     const auto opened = open_member(store.file, store.options);
-    store_ = take(OffloadStore::create(opened.first, *opened.second.get(),
-                                       {transfers_at_once(program_->executable()), 0, "the test"}));
-    take(store_->reserve(layout_, program_->executable().outside));
+    std::vector<std::unique_ptr<OffloadStore>> stores;
+    stores.push_back(take(OffloadStore::create(opened.first, *opened.second.get(),
+                                               {transfers_at_once(program_->executable()), 0, "the test"})));
+    store_ = std::make_unique<OffloadTiers>(std::move(stores));
+    std::vector<OutsideSlot> slots;
+    for (const PersistentBuffer& one : layout_.buffers)
+      if (one.is_offloaded()) slots.push_back({one.spec.name, one.bytes});
+    for (const OutsideSlot& own : program_->executable().outside) slots.push_back(own);
+    take(store_->reserve(slots, std::vector<std::uint32_t>(slots.size())));
   }
   program_->bind(persistent_->base(), work_->base(), store_.get());
 }

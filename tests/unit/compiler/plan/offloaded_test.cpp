@@ -30,7 +30,7 @@ class Offloaded : public testing::Test {
   std::string ask(ValueId state, std::uint32_t ahead) {
     const baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
     std::vector<PipelineSchedule> pipelines;
-    ScheduleVerbs verbs(m_.graph, mesh, 1, pipelines);
+    ScheduleVerbs verbs(m_.graph, mesh, 1, pipelines, lack_);
     const baleen_status_t status = verbs.table()->set_offloaded(verbs.table()->self, state, ahead);
     EXPECT_EQ(status, verbs.status() ? BALEEN_OK : BALEEN_INVALID);
     return verbs.status() ? "" : verbs.status().error().message;
@@ -49,8 +49,23 @@ class Offloaded : public testing::Test {
   }
 
   GraphMaker m_;
+  Lack lack_;
   ValueId w_ = kNone, x_ = kNone, product_ = kNone, forward_ = kNone, good_ = kNone, read_ = kNone;
 };
+
+TEST_F(Offloaded, WhatLacksIsToldAndWhoAsksIsKnown) {
+  const baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
+  std::vector<PipelineSchedule> pipelines;
+  lack_.bytes = 77;
+  ScheduleVerbs verbs(m_.graph, mesh, 1, pipelines, lack_);
+  const baleen_schedule_t& table = *verbs.table();
+  EXPECT_FALSE(lack_.is_asked);
+  EXPECT_EQ(table.lacking_bytes(table.self), 77u);
+  EXPECT_TRUE(lack_.is_asked);
+  EXPECT_FALSE(lack_.could_do_more);
+  table.could_do_more(table.self);
+  EXPECT_TRUE(lack_.could_do_more);
+}
 
 TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
   EXPECT_EQ(ask(good_, 3), "");

@@ -187,9 +187,13 @@ paths = ["mine", "/opt/x.so"]
 activations_mb = 0.5
 pinned_mb = 2
 offload_mb = 3
-[offload]
+device_mb = 1.5
+[[offload]]
 plugin = "far"
 path = "there"
+budget_mb = 0.25
+[[offload]]
+plugin = "farther"
 [[plan]]
 strategy = "split"
 stage = 2
@@ -197,8 +201,16 @@ stage = 2
 strategy = "again"
 )");
   EXPECT_EQ(manifest.ranks(), 8);
-  EXPECT_EQ(manifest.offload.plugin, "far");
-  EXPECT_EQ(manifest.offload.options.at("path").data, UserValue::Data(std::string("there")));
+  EXPECT_EQ(manifest.offload.at(0).member.plugin, "far");
+  EXPECT_EQ(manifest.offload.at(0).member.options.at("path").data, UserValue::Data(std::string("there")));
+  EXPECT_FALSE(manifest.offload.at(0).member.options.contains("budget_mb")) << "no option of the member";
+  ASSERT_TRUE(manifest.offload.at(0).budget.has_value());
+  EXPECT_EQ(manifest.offload.at(0).budget->bytes, 1u << 18);
+  EXPECT_EQ(manifest.offload.at(1).member.plugin, "farther");
+  EXPECT_FALSE(manifest.offload.at(1).budget.has_value());
+  EXPECT_EQ(manifest.offload.size(), 2u);
+  ASSERT_TRUE(manifest.device.has_value());
+  EXPECT_EQ(manifest.device->bytes, 3u << 19);
   ASSERT_TRUE(manifest.offloaded.has_value());
   EXPECT_EQ(manifest.offloaded->bytes, 3u << 20);
   ASSERT_EQ(manifest.mesh.size(), 3u);

@@ -68,11 +68,13 @@ TEST(Format, AddsSmallPartsOfMemoryUp) {
                            {"planned_bytes.optimizer", 2048.0},
                            {"planned_bytes.parameters", 8096.0},
                            {"planned_bytes.padding", 92.0},
-                           {"planned_bytes.offloaded", 1e9}});
+                           {"planned_bytes.offloaded", 1e9},
+                           {"planned_bytes.offloaded.nvme.2", 1e9}});
   EXPECT_EQ(memory_parts(baleen::sdk::Record(record.get()), 10240),
             "parameters 7.9 KiB, optimizer states 2.0 KiB, other 96 B");
   EXPECT_TRUE(is_part_of_memory("planned_bytes.pinned_states"));
-  for (const char* other : {"planned_bytes", "planned_bytes.offloaded", "sent_bytes.all_reduce.data", "parameters"})
+  for (const char* other : {"planned_bytes", "planned_bytes.offloaded", "planned_bytes.offloaded.host",
+                            "sent_bytes.all_reduce.data", "parameters"})
     EXPECT_FALSE(is_part_of_memory(other)) << other;
 }
 
