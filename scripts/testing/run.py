@@ -35,6 +35,13 @@ def head_number():
     return int(found.stdout[:7], 16) if found.returncode == 0 and found.stdout else 0
 
 
+def part(text):
+    try:
+        return selection.part_of(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{text}` is no K/N with K from 1 to N, as 2/3") from None
+
+
 class Run:
     def __init__(self, options):
         self.options = options
@@ -102,7 +109,7 @@ class Run:
         if stage.targets or self.options.target:
             cases = [case if not case[0].endswith("_NOT_BUILT") else ("", []) for case in cases]
         wanted, left_out = selection.chosen(cases, stage, self.options.seed)
-        wanted = [(number, name) for number, name in wanted if name]
+        wanted = selection.in_part([(number, name) for number, name in wanted if name], self.options.part)
         self.left_out += left_out
         often = set(self.history.often())
         first = [listed[number - 1][0] for number, name in wanted if name in often]
@@ -122,8 +129,9 @@ class Run:
             command += ["-I", numbers]
         if left < 24 * 3600 - 120:
             command += ["--stop-time", stop.strftime("%H:%M:%S")]
+        of_part = "" if self.options.part[1] == 1 else " of part {} of {}".format(*self.options.part)
         done = self.step(f"{stage.name} tests", command, self.environment(stage),
-                         lambda: f"{len(wanted)} cases, {left_out} left out by the sample, {len(first)} that failed lately first")
+                         lambda: f"{len(wanted)} cases{of_part}, {left_out} left out by the sample, {len(first)} that failed lately first")
         if output.exists():
             cases = results.read(output, stage.name)
             self.history.add([case.name for case in cases if case.status == "failed"])
@@ -196,6 +204,8 @@ def main():
     parser.add_argument("--limit", type=float, default=85, help="minutes for everything; the summary still comes")
     parser.add_argument("--preset", default="", help="only the stages of this preset")
     parser.add_argument("--stage", default="", help="only this stage")
+    parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N",
+                        help="of the cases of each stage, the K-th of N parts")
     parser.add_argument("--target", action="append", default=[], help="build only this target; repeatable")
     parser.add_argument("arguments", nargs="*", help="for ctest, instead of the level's selection of cases")
     options = parser.parse_args()

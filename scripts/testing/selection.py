@@ -39,6 +39,20 @@ def rank(name):
     return hashlib.md5(name.encode()).digest()
 
 
+def part_of(text):
+    """Of "2/3" the numbers 2 and 3. ValueError where it is no part."""
+    number, _, parts = text.partition("/")
+    if not number.isdigit() or not parts.isdigit() or not 1 <= int(number) <= int(parts):
+        raise ValueError(text)
+    return int(number), int(parts)
+
+
+def in_part(wanted, part):
+    """Every N-th case from the K-th on: neighbours, which take alike, are in different parts."""
+    number, parts = part
+    return wanted[number - 1::parts]
+
+
 def chosen(cases, stage, seed):
     """The numbers (from 1, ctest's) and names of the cases that run, and how many the sample leaves out."""
     wanted, matrices = [], {}

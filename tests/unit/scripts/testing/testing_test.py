@@ -37,6 +37,16 @@ class Samples(unittest.TestCase):
         seen = [name for seed in range(100, 104) for name in self.chosen(ci, seed)[0] if name.startswith("parity")]
         self.assertEqual(sorted(seen), sorted(name for name, _ in self.CASES if name.startswith("parity")))
 
+    def test_parts_together_are_everything_once(self):
+        wanted, _ = selection.chosen(self.CASES, plan.stages("all", False)[0], 0)
+        for parts in (1, 2, 3, 50):
+            seen = [case for number in range(1, parts + 1) for case in selection.in_part(wanted, (number, parts))]
+            self.assertEqual(sorted(seen), wanted)
+        self.assertEqual(selection.part_of("2/3"), (2, 3))
+        for wrong in ("", "2", "0/3", "4/3", "1/0", "a/b", "-1/2", "1/2/3"):
+            with self.assertRaises(ValueError, msg=wrong):
+                selection.part_of(wrong)
+
     def test_a_seed_chooses_the_same_again(self):
         ci = plan.stages("ci", False)[1]
         self.assertEqual(self.chosen(ci, 7), self.chosen(ci, 7))
