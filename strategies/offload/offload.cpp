@@ -87,8 +87,9 @@ class Offload : public Strategy {
     std::uint64_t bytes = 0, stay = 0;
     std::size_t count = 0;
     for (const Stored& one : all) stay += one.bytes;
-    for (const Stored& one : choose(all, patterns)) {
-      if (options_.as_needed && !is_needed(what, one, scheduling)) continue;
+    std::vector<Stored> going = choose(all, patterns);
+    if (options_.as_needed) going = needed(what, going, scheduling);
+    for (const Stored& one : going) {
       if (!chosen_.insert(one.value).second) continue;
       scheduling.set_offloaded(one.value, options_.ahead);
       bytes += one.bytes;
@@ -105,18 +106,42 @@ class Offload : public Strategy {
     return {};
   }
 
-  /// Whether a value goes that may. Of states and parameters the first graph that is run and has one of this name
-  /// decides, since the others find it where that one leaves it.
-  bool is_needed(const std::string& what, const Stored& one, Scheduling& scheduling) {
+  /// Of those that may go, the largest first, as many as lack memory: each that is not more than still lacks, and then
+  /// the smallest other one. Of states and parameters the first graph that is run and has one of this name decides,
+  /// since the others find it where that one leaves it.
+  std::vector<Stored> needed(const std::string& what, const std::vector<Stored>& may_go, Scheduling& scheduling) {
     const bool is_lasting = what == "states" || what == "parameters";
-    if (const auto decided = goes_.find(one.name); is_lasting && decided != goes_.end()) return decided->second;
-    const bool goes = moved_ + moved_here_ < lacking_;
-    if (!goes) scheduling.could_do_more();
-    if (is_lasting && lacking_ > 0) goes_.emplace(one.name, goes);
-    // A rank holds the activations of a micro-batch.
-    if (goes)
-      (is_lasting ? moved_ : moved_here_) += what == "activations" ? one.bytes / scheduling.micro_batches() : one.bytes;
+    std::uint64_t& moved = is_lasting ? moved_ : moved_here_;
+    std::vector<Stored> goes, stays;
+    const auto go = [&](const Stored& one) {
+      moved += held_bytes(what, one, scheduling);
+      if (is_lasting) goes_.insert_or_assign(one.name, true);
+      goes.push_back(one);
+    };
+    const auto lacks = [&] { return lacking_ - std::min(lacking_, moved_ + moved_here_); };
+    for (const Stored& one : may_go) {
+      const auto decided = goes_.find(one.name);
+      if (is_lasting && decided != goes_.end()) {
+        if (decided->second) goes.push_back(one);
+      } else if (lacks() > 0 && held_bytes(what, one, scheduling) <= lacks()) {
+        go(one);
+      } else {
+        stays.push_back(one);
+      }
+    }
+    if (lacks() > 0 && !stays.empty()) {
+      go(stays.back());
+      stays.pop_back();
+    }
+    if (!stays.empty()) scheduling.could_do_more();
+    if (is_lasting && lacking_ > 0)
+      for (const Stored& one : stays) goes_.emplace(one.name, false);
     return goes;
+  }
+
+  /// A rank holds the activations of a micro-batch.
+  static std::uint64_t held_bytes(const std::string& what, const Stored& one, const Scheduling& scheduling) {
+    return what == "activations" ? one.bytes / scheduling.micro_batches() : one.bytes;
   }
 
   /// What collectives sum up is there soon after they begin: two are under way, rather than all until the update.
