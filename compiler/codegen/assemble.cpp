@@ -286,8 +286,12 @@ class Assembler {
     const std::string& name = lowered_.values[transfer.state].name;
     if (!transfer.is_over) {
       if (program_.transfers.size() <= transfer.number) program_.transfers.resize(transfer.number + 1);
-      program_.transfers[transfer.number] = {name, transfer.slot, lowered_.bytes(transfer.value),
-                                             address_of(transfer.value, 0), transfer.is_put};
+      program_.transfers[transfer.number] = {name,
+                                             transfer.slot,
+                                             lowered_.storage_of(transfer.state).slot_offset,
+                                             lowered_.bytes(transfer.value),
+                                             address_of(transfer.value, 0),
+                                             transfer.is_put};
     }
     Instruction instruction;
     instruction.kind = transfer.is_over ? Instruction::Kind::settle : Instruction::Kind::transfer;

@@ -42,8 +42,8 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), kernels));
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
   Executable executable;
-  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps), persistent.slots + options.slots_before,
-                                              executable.outside));
+  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps), kernels,
+                                              persistent.slots + options.slots_before, executable.outside));
   const AssembleOptions assembling{options.poison, options.describes, find_gate(lowered, steps)};
   const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
   executable.mesh = scheduled.graph.mesh();

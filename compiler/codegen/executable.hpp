@@ -167,6 +167,7 @@ struct ExecutableCall : CollectiveOf<std::uint32_t> {
 struct ExecutableTransfer {
   std::string name;  ///< of the value
   std::uint32_t slot = 0;
+  std::uint64_t offset = 0;  ///< in the slot
   std::uint64_t bytes = 0;
   std::uint32_t address = 0;  ///< its number in the address table
   bool is_put = false;

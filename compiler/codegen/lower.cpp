@@ -46,7 +46,10 @@ class Lowerer {
       result_.outputs.emplace_back(output.name, value);
     }
     for (ValueId v = 0; v < map_.size(); ++v)
-      if (map_[v] != kNone) result_.values[map_[v]].offloaded_ahead = graph_.value(v).offloaded_ahead;
+      if (map_[v] != kNone) {
+        result_.values[map_[v]].offloaded_ahead = graph_.value(v).offloaded_ahead;
+        result_.values[map_[v]].offloaded_piece = graph_.value(v).offloaded_piece;
+      }
     drop_unread();
     return std::move(result_);
   }

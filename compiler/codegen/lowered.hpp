@@ -49,6 +49,7 @@ struct LoweredValue {
   LowOp producer = kNone;             ///< kNone: a source
   bool is_output = false;             ///< of the program
   std::uint32_t offloaded_ahead = 0;  ///< the graph's
+  std::uint64_t offloaded_piece = 0;  ///< likewise
   View view;
 };
 
@@ -63,7 +64,9 @@ struct Storage {
   std::int64_t copies = 1;            ///< micro-batch m has number m % copies
   std::uint64_t copy_bytes = 0;       ///< from one copy to the next
   std::uint32_t slot = kNone;         ///< of the offload store, where it lies between its uses
+  std::uint64_t slot_offset = 0;      ///< of its first byte there
   std::uint32_t ahead = 0;            ///< with a slot: updates that run while it is got
+  std::uint64_t piece_bytes = 0;      ///< with a slot: that an elementwise update has at a time; 0: all
   bool is_got = false;                ///< before it is used, in each turn of a loop
 
   /// Whether it has the old value of what is assigned.

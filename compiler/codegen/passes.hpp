@@ -85,9 +85,10 @@ Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<Pr
 /// A get begins when the update runs that comes so many before its own as its strategy said, or at the start of the
 /// first update's section, and is over before its own. A put begins right behind what makes the new value; it is over
 /// before the update after the next. Slots of values that a run makes are numbered from `first_slot` and join
-/// `outside`.
+/// `outside`. Elementwise updates may be split, and are then updates of their own (update_pieces.hpp).
 Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
-                                                    std::uint32_t first_slot, std::vector<OutsideSlot>& outside);
+                                                    KernelStore& kernels, std::uint32_t first_slot,
+                                                    std::vector<OutsideSlot>& outside);
 
 /// The first step of an update that writes parameters or states, behind which a run cannot be undone: the number of
 /// steps where there is none. The loss and the gradient's norm are known there; waits for them move before it. Nothing

@@ -53,6 +53,7 @@ class Placer {
       storage.offset = buffer.offset;
       storage.slot = buffer.slot;
       storage.ahead = buffer.spec.offloaded_ahead.value_or(0);
+      storage.piece_bytes = buffer.spec.offloaded_piece;
     }
     v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
     if (v.micro.dim >= 0) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/codegen/passes.hpp"
+#include "compiler/codegen/update_pieces.hpp"
 
 namespace baleen {
 namespace {
@@ -16,15 +17,16 @@ constexpr std::size_t kBehind = 1;
 
 class TransferScheduler {
  public:
-  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps, std::uint32_t first_slot,
+  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels, std::uint32_t first_slot,
                     std::vector<OutsideSlot>& outside)
-      : lowered_(lowered), steps_(std::move(steps)), first_slot_(first_slot), outside_(outside) {}
+      : lowered_(lowered), steps_(std::move(steps)), kernels_(kernels), first_slot_(first_slot), outside_(outside) {}
 
   Result<std::vector<ProgramStep>> run() {
     collect();
     const std::map<std::uint32_t, Made> made = collect_made();
     if (states_.empty() && made.empty()) return std::move(steps_);
     part_uses(made);
+    BALEEN_TRY(split_updates());
     BALEEN_TRY(find_uses());
     if (states_.empty()) return std::move(steps_);
     for (const State& state : states_) {
@@ -150,6 +152,7 @@ class TransferScheduler {
     const Made made = *uses.made;
     lowered_.storages[root].slot = first_slot_ + static_cast<std::uint32_t>(outside_.size());
     lowered_.storages[root].ahead = made.ahead;
+    lowered_.storages[root].piece_bytes = lowered_.values[made.value].offloaded_piece;
     outside_.push_back(
         {lowered_.values[made.value].name.str(), lowered_.storages[root].bytes,
          lowered_.storages[root].role == Role::gradient && phase_of(uses.parts.back().back()) == Phase::update});
@@ -203,6 +206,23 @@ class TransferScheduler {
       }
       states_.push_back({own(old), kNone});
     }
+  }
+
+  /// Elementwise updates handle a piece of what lies in the store at a time.
+  Status split_updates() {
+    std::vector<StoredValue> stored;
+    for (const State& state : states_) stored.push_back({state.old, state.next});
+    UpdatePieces pieces(lowered_, steps_, kernels_);
+    BALEEN_TRY(pieces.split(stored));
+    std::vector<State> states;
+    for (const UpdatePieces::Part& part : pieces.parts()) {
+      states.push_back(states_[part.of]);
+      states.back().old = part.value.old;
+      states.back().next = part.value.next;
+      states.back().from = pieces.new_number(states.back().from);
+    }
+    states_ = std::move(states);
+    return {};
   }
 
   Status find_uses() {
@@ -313,6 +333,7 @@ class TransferScheduler {
 
   Lowered& lowered_;
   std::vector<ProgramStep> steps_;
+  KernelStore& kernels_;
   std::vector<State> states_;
   std::vector<StepNumber> updates_;  ///< the steps that use some state first, ascending
   const std::uint32_t first_slot_;
@@ -324,8 +345,9 @@ class TransferScheduler {
 }  // namespace
 
 Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
-                                                    std::uint32_t first_slot, std::vector<OutsideSlot>& outside) {
-  return TransferScheduler(lowered, std::move(steps), first_slot, outside).run();
+                                                    KernelStore& kernels, std::uint32_t first_slot,
+                                                    std::vector<OutsideSlot>& outside) {
+  return TransferScheduler(lowered, std::move(steps), kernels, first_slot, outside).run();
 }
 
 }  // namespace baleen

@@ -285,6 +285,7 @@ Status Graph::replace(ValueId from, ValueId to) {
   now.role = old.role;
   now.layout = old.layout;
   now.offloaded_ahead = old.offloaded_ahead;
+  now.offloaded_piece = old.offloaded_piece;
   return redirect(from, to);
 }
 

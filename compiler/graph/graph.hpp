@@ -32,7 +32,8 @@ struct Value {
   Layout layout;             ///< empty before `place`
   /// Not 0: it lies in the offload store between its uses, and is got while so many others of such values run.
   std::uint32_t offloaded_ahead = 0;
-  Ids users;  ///< each live user once, ascending
+  std::uint64_t offloaded_piece = 0;  ///< bytes of it that an elementwise update has at a time; 0: all
+  Ids users;                          ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
   /// The logical axis of a dimension.

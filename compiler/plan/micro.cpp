@@ -251,6 +251,7 @@ class MicroSharder {
     // A sum over micro-batches in the backward pass is a gradient, or a part of one that is still to be reduced.
     graph_.value(result).role = role == Role::activation && phase == Phase::backward ? Role::gradient : role;
     graph_.value(result).offloaded_ahead = graph_.value(v).offloaded_ahead;
+    graph_.value(result).offloaded_piece = graph_.value(v).offloaded_piece;
     whole_[v] = result;
     barriers_[result] = most_barriers({v}) + 1;
     return result;

@@ -5,6 +5,7 @@ namespace baleen {
 
 Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vector<PlannedGraph>& graphs) {
   std::map<std::string, std::uint32_t> ahead;
+  std::map<std::string, std::uint64_t> pieces;
   std::map<std::string, std::string> readers;  // of a state: a graph that is no training step
   for (const PlannedGraph& planned : graphs) {
     const Graph& graph = planned.scheduled.graph;
@@ -14,7 +15,7 @@ Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vect
       if (op.outputs.size() != 1 || !op.inputs.empty()) continue;
       const Value& value = graph.value(op.outputs[0]);
       if (const std::uint32_t wanted = value.offloaded_ahead; wanted > 0)
-        ahead[value.name] = std::max(ahead[value.name], wanted);
+        ahead[value.name] = std::max(ahead[value.name], wanted), pieces[value.name] = value.offloaded_piece;
       else if (value.role == Role::state && !updates)
         readers.emplace(value.name, planned.name);
     }
@@ -24,7 +25,10 @@ Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vect
       return invalid("state `" + state + "` cannot be offloaded: the graph `" + reader +
                      "` reads it, and is no training step; leave the state out of what is offloaded");
   for (PersistentSpec& spec : persistent)
-    if (const auto found = ahead.find(spec.name); found != ahead.end()) spec.offloaded_ahead = found->second;
+    if (const auto found = ahead.find(spec.name); found != ahead.end()) {
+      spec.offloaded_ahead = found->second;
+      spec.offloaded_piece = pieces[spec.name];
+    }
   return {};
 }
 

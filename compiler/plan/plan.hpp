@@ -60,7 +60,8 @@ struct PersistentSpec {
       false;  ///< only the sum along dimension 0 has a meaning: a checkpoint may have another number of them
   /// A state that lies in the offload store between its uses, and is got so many updates ahead.
   std::optional<std::uint32_t> offloaded_ahead = {};
-  bool is_of_strategy = false;  ///< a strategy added it for itself
+  std::uint64_t offloaded_piece = 0;  ///< bytes of it that an elementwise update has at a time; 0: all
+  bool is_of_strategy = false;        ///< a strategy added it for itself
 };
 
 /// A scalar the host writes before each step, or before each run of a program that learns.

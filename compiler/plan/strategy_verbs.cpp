@@ -254,6 +254,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
     return self(p).lack_.bytes;
   };
   table_.could_do_more = [](void* p) { self(p).lack_.could_do_more = true; };
+  table_.update_in_pieces = [](void* p, ValueId value, std::uint64_t bytes) {
+    return self(p).run([&] { return self(p).update_in_pieces(value, bytes); });
+  };
   table_.set_offloaded = [](void* p, ValueId state, std::uint32_t ahead) {
     return self(p).run([&] { return self(p).set_offloaded(state, ahead); });
   };
@@ -320,6 +323,16 @@ Status ScheduleVerbs::set_offloaded(ValueId source, std::uint32_t ahead) {
     return invalid(which + "it is assigned " + std::to_string(assigns) + " times in a step, and has to be once");
   if (value.offloaded_ahead > 0) return invalid(which + "it is offloaded already; name it once");
   value.offloaded_ahead = ahead;
+  return {};
+}
+
+Status ScheduleVerbs::update_in_pieces(ValueId number, std::uint64_t bytes) {
+  if (number >= graph_.value_count() || graph_.value(number).offloaded_ahead == 0)
+    return invalid("value " + std::to_string(number) + " is not offloaded, so nothing of it is got in pieces");
+  if (bytes == 0 || bytes % BALEEN_PIECE_BYTES != 0)
+    return invalid("`" + graph_.value(number).name + "` cannot be updated in pieces of " + std::to_string(bytes) +
+                   " bytes; give a multiple of " + std::to_string(BALEEN_PIECE_BYTES));
+  graph_.value(number).offloaded_piece = bytes;
   return {};
 }
 

@@ -116,6 +116,7 @@ class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
                                const std::vector<baleen_pipeline_action_t>& actions);
   Status coalesce(const std::vector<OpId>& ops);
   Status set_offloaded(ValueId source, std::uint32_t ahead);
+  Status update_in_pieces(ValueId value, std::uint64_t bytes);
   Status check_collective(OpId op) const;
 
   Graph& graph_;

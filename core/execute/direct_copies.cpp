@@ -37,8 +37,9 @@ Status DirectCopies::start(const Copy& copy) {
   void* const stream = copy.is_put ? out_ : in_;
   if (copy.after) BALEEN_TRY(wait(stream, {copy.after, copy.after_value}));
   BALEEN_TRY(wait(stream, copy.is_put ? slot.got : slot.put));
-  void* const to = copy.is_put ? slot.base : copy.memory;
-  const void* const from = copy.is_put ? copy.memory : slot.base;
+  std::byte* const there = slot.base + copy.offset;
+  void* const to = copy.is_put ? there : copy.memory;
+  const void* const from = copy.is_put ? copy.memory : there;
   const baleen_compute_t& table = device_.table();
   BALEEN_TRY(device_.check(table.copy(device_.handle(), stream, to, from, copy.bytes)));
   BALEEN_TRY(device_.check(table.stream_signal(device_.handle(), stream, copy.done, copy.done_value)));
@@ -55,7 +56,7 @@ Result<double> DirectCopies::seconds_of(bool is_put, void* memory, std::uint64_t
   const auto some = [&]() -> Status {
     for (int i = 0; i < kTogether; ++i) {
       const std::uint64_t value = ++begun;
-      BALEEN_TRY(start({is_put, 0, bytes, memory, nullptr, 0, &done, value}));
+      BALEEN_TRY(start({is_put, 0, 0, bytes, memory, nullptr, 0, &done, value}));
     }
     event_wait(done, begun);
     return {};

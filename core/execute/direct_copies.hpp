@@ -21,13 +21,13 @@ class DirectCopies {
   DirectCopies(const DirectCopies&) = delete;
   DirectCopies& operator=(const DirectCopies&) = delete;
 
-  /// The first `bytes` of a slot: put from, or got into, `memory` of the device. It begins when `after` has reached
-  /// `after_value` and what was begun on the slot in the other direction is over, and raises `done` to `done_value`.
-  /// Both events live until they are over, `done` as long as the slot is used.
+  /// `bytes` of a slot from `offset` on: put from, or got into, `memory` of the device. It begins when `after` has
+  /// reached `after_value` and what was begun on the slot in the other direction is over, and raises `done` to
+  /// `done_value`. Both events live until they are over, `done` as long as the slot is used.
   struct Copy {
     bool is_put = false;
     std::uint32_t slot = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0, bytes = 0;
     void* memory = nullptr;
     baleen_event_t* after = nullptr;
     std::uint64_t after_value = 0;

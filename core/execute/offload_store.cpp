@@ -90,8 +90,8 @@ Result<baleen_offload_speed_t> OffloadStore::measure_copies(Device& device, doub
 
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {
   if (!copies_) return enqueue(is_put, part, events);
-  return copies_->start(
-      {is_put, part.slot, part.bytes, part.memory, events.after, events.after_value, events.done, events.done_value});
+  return copies_->start({is_put, part.slot, part.offset, part.bytes, part.memory, events.after, events.after_value,
+                         events.done, events.done_value});
 }
 
 Status OffloadStore::enqueue(bool is_put, const Part& part, const Events& events) {

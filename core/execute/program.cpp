@@ -214,7 +214,7 @@ class Runner {
     if (what.is_put) BALEEN_TRY(copy(memory_of(what), program_.addresses[what.address], what.bytes));
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    return program_.store->start(what.is_put, {what.slot, 0, what.bytes, memory_of(what)},
+    return program_.store->start(what.is_put, {what.slot, what.offset, what.bytes, memory_of(what)},
                                  {&program_.issued, program_.issues, transfer.done.get(), ++transfer.begun});
   }
 

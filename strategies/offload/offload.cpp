@@ -1,6 +1,7 @@
 /// \file The strategy `offload`: states of the optimizer, parameters, gradients and activations lie outside the device
 /// between their uses (Rajbhandari et al., arXiv 2104.07857; granular as in Lin et al., arXiv 2110.03888).
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "of the bytes of each of these kinds, the largest first"),
                   BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "",
                                 "what is smaller stays where it is"),
+                  BALEEN_OPTION("piece_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "32", "", "",
+                                "MiB of a value that an elementwise update has in the device at a time; 0: all of it"),
                   BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
                                 "uses, as updates and layers, that run while what a later one needs is on its way"));
 
@@ -41,6 +44,7 @@ struct Options {
   bool as_needed = false;
   double fraction = 1;
   std::int64_t min_elements = 1;
+  std::uint64_t piece_bytes = 0;  ///< 0: no pieces
   std::uint32_t ahead = 1;
 };
 
@@ -55,6 +59,8 @@ class Offload : public Strategy {
     options.as_needed = settings.boolean("as_needed");
     options.fraction = settings.number("fraction");
     options.min_elements = settings.integer("min_elements");
+    const double piece = std::ceil(settings.number("piece_mb") * 1048576 / BALEEN_PIECE_BYTES);
+    options.piece_bytes = static_cast<std::uint64_t>(piece) * BALEEN_PIECE_BYTES;
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
     return std::make_unique<Offload>(std::move(options));
   }
@@ -92,6 +98,7 @@ class Offload : public Strategy {
     for (const Stored& one : going) {
       if (!chosen_.insert(one.value).second) continue;
       scheduling.set_offloaded(one.value, options_.ahead);
+      if (options_.piece_bytes > 0) scheduling.update_in_pieces(one.value, options_.piece_bytes);
       bytes += one.bytes;
       ++count;
     }

@@ -6,6 +6,7 @@
 
 #define BALEEN_MAX_SPLIT 4
 #define BALEEN_MAX_AHEAD 64
+#define BALEEN_PIECE_BYTES 524288 /* so that any dtype has whole blocks of a store in it */
 
 BALEEN_BEGIN
 
@@ -255,8 +256,12 @@ typedef struct baleen_schedule_t {
     uint64_t (*lacking_bytes)(void* self);
     /* With a larger number it would do more. */
     void (*could_do_more)(void* self);
+    /* An update that computes elements of the value, which was said to be offloaded, from elements at the same places
+     * does so piece by piece, where all that it computes with is elementwise: of each operand in the store one piece of
+     * about so many bytes is got, and put, at a time. A multiple of BALEEN_PIECE_BYTES. */
+    baleen_status_t (*update_in_pieces)(void* self, baleen_value_t value, uint64_t bytes);
 } baleen_schedule_t;
-BALEEN_ASSERT_TABLE(baleen_schedule_t, could_do_more, 128);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, update_in_pieces, 136);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

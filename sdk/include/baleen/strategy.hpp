@@ -151,6 +151,10 @@ class Scheduling {
   void set_offloaded(baleen_value_t value, std::uint32_t ahead) {
     check(schedule_->set_offloaded(schedule_->self, value, ahead));
   }
+  /// An elementwise update of it, offloaded as it is, gets and puts about so many bytes of each operand at a time.
+  void update_in_pieces(baleen_value_t value, std::uint64_t bytes) {
+    check(schedule_->update_in_pieces(schedule_->self, value, bytes));
+  }
   /// What a rank's device has too little of, in bytes; who asks has the job planned again until it is enough.
   std::uint64_t lacking_bytes() const { return schedule_->lacking_bytes(schedule_->self); }
   /// With more lacking bytes it would do more.

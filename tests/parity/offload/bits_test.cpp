@@ -98,6 +98,18 @@ INSTANTIATE_TEST_SUITE_P(
         Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\"]\ngradients = [\"*.0.*\"]\n"}),
     [](const auto& one) { return one.param.name; });
 
+/// Of the largest matrices' 331,776 elements 131,072 at a time.
+const std::vector<std::string> kLarge{"layers=1", "dim=288", "heads=2", "batch=2", "context=8", "clip=1.0"};
+const std::string kPieces = "piece_mb = 0.5\n";
+
+INSTANTIATE_TEST_SUITE_P(InPieces, OffloadedStates,
+                         testing::Values(Mix{"States", kOne, "", kLarge, kPieces},
+                                         Mix{"Everything", kOne, "", kLarge, kEverything + kPieces},
+                                         Mix{"Zero1", kTwo, zero(1), kLarge, kEverything + kPieces},
+                                         Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n"), kLarge,
+                                             kEverything + kPieces}),
+                         [](const auto& one) { return one.param.name; });
+
 #if EMULATES_CUDA
 /// The device copies from and to the host's memory by itself; what goes to a disk passes through pinned memory.
 INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
@@ -108,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, OffloadedStates,
                                          Mix{"Parameters", kOne, kEmulated, {"accumulate=2"}, kParameters},
                                          Mix{"ParametersZero3", kTwo, kEmulated + zero(3), {}, kParameters},
                                          Mix{"Everything", kOne, kEmulated, {"accumulate=2", "clip=1.0"}, kEverything},
-                                         Mix{"EverythingZero2", kTwo, kEmulated + zero(2), {}, kEverything}),
+                                         Mix{"EverythingZero2", kTwo, kEmulated + zero(2), {}, kEverything},
+                                         Mix{"InPieces", kOne, kEmulated, kLarge, kEverything + kPieces}),
                          [](const auto& one) { return one.param.name; });
 #endif
 

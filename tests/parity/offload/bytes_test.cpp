@@ -100,6 +100,28 @@ TEST(OffloadBytes, GradientsAndActivationsLieOutsideWhereTheirUsesAreFarApart) {
   }
 }
 
+/// Of a large matrix and its states, a piece each is in the device while they are updated.
+TEST(OffloadBytes, PiecesOfAnUpdateTakeLess) {
+  const MeshAxes axes{{"data", 1}};
+  const std::vector<std::string> large{"layers=1", "dim=288", "heads=2", "batch=2", "context=8"};
+  const std::string everything = "gradients = [\"*\"]\nparameters = [\"*\"]\nahead = 1\n";
+  const auto with = [&](const std::string& piece) { return offloaded_to("host", "", everything + piece); };
+  const json whole = planned(axes, with("piece_mb = 0\n"), large)["classes"][0],
+             pieces = planned(axes, with("piece_mb = 0.5\n"), large)["classes"][0];
+  const std::int64_t matrix = 288 * 4 * 288 * 4;
+  const auto arenas = [](const json& one) {
+    return one["planned_bytes"]["total"].get<std::int64_t>() - one["planned_bytes"]["device"].get<std::int64_t>();
+  };
+  EXPECT_GE(arenas(whole), 6 * matrix) << "two such matrices, their states and a gradient";
+  EXPECT_LT(arenas(pieces), 4 * matrix) << "a matrix and its gradient, and pieces";
+  for (const char* what : {"bytes", "got_bytes", "put_bytes"})
+    EXPECT_EQ(pieces["offload"][what], whole["offload"][what]) << what;
+  for (const auto& account : account_of("gpt", manifest_of(axes, with("piece_mb = 0.5\n")), 1, large)) {
+    EXPECT_EQ(account.at("planned_bytes.total"), pieces["planned_bytes"]["total"].get<double>());
+    EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
+  }
+}
+
 /// The bound is that of what the ranks of the host move together.
 TEST(OffloadBytes, AreBoundedInTimeByTheBackendsSpeed) {
   const TemporaryFolder swap;

@@ -31,6 +31,13 @@ Trial of_blocks(std::vector<std::string> values, const std::string& mode, Option
   return trial;
 }
 
+/// With matrices of more than 65,536 elements.
+Trial of_large(View view, std::vector<std::string> values) {
+  Trial trial = of_gpt(std::move(view), {{"data", 1}}, std::move(values));
+  trial.job.arguments = {"layers=1", "dim=288", "heads=2"};
+  return trial;
+}
+
 /// Two stages of four micro-batches.
 Trial of_pipeline(View view, std::vector<std::string> values, Options around = {}, MeshAxes mesh = {{"pipeline", 2}}) {
   return of_gpt(std::move(view), std::move(mesh), std::move(values), std::move(around), {}, 4);
@@ -115,6 +122,7 @@ Experiments of_recompute_and_pipeline() {
       {"strategy.offload.as_needed", {of_gpt(counts, kData, {kUnset, "true"})}},
       {"strategy.offload.fraction", {of_gpt(counts, kData, {kUnset, "0.5"})}},
       {"strategy.offload.min_elements", {of_gpt(counts, kData, {kUnset, "100000"})}},
+      {"strategy.offload.piece_mb", {of_large(counts, {kUnset, "0.5"})}},
       {"strategy.offload.ahead", {of_gpt(program, kData, {kUnset, "5"})}},
       {"strategy.pipeline.axis", {of_pipeline(counts, {kUnset, text("rows")}, {}, kRows)}},
       {"strategy.pipeline.schedule", {of_pipeline(counts, {})}},

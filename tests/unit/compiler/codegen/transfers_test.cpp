@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "baleen/strategy.h"
 #include "core/execute/persistent_layout.hpp"
 #include "unit/compiler/codegen/graphs.hpp"
 #include "unit/compiler/codegen/workbench.hpp"
@@ -326,6 +327,54 @@ TEST(Transfers, PlacesInPinnedMemoryAreTakenInTurnAndNeverByTwoAtOnce) {
       for (const std::uint32_t other : open) EXPECT_NE(e.transfers[other].staged, e.transfers[i.call].staged);
       open.insert(i.call);
     }
+}
+
+/// p becomes p + s, with pieces of at most so many bytes of each.
+Graph sum(std::int64_t elements, std::uint64_t piece) {
+  GraphMaker m;
+  m.graph.context().phase = Phase::update;
+  const ValueId p = m.parameter("p", {elements}), s = m.state("s", {elements});
+  m.assign(p, m.binary(BALEEN_X_ADD, p, s));
+  for (const ValueId v : {p, s}) {
+    m.graph.value(v).offloaded_ahead = 1;
+    m.graph.value(v).offloaded_piece = piece;
+  }
+  return std::move(m.graph);
+}
+
+TEST(Transfers, AnElementwiseUpdateHandlesPieces) {
+  constexpr std::int64_t kAll = 150000, kPiece = 65536;
+  const Graph graph = sum(kAll, BALEEN_PIECE_BYTES);
+  expect_as_reference(graph, TOY, {}, 1, 7, 3, {LATE});
+  expect_as_reference(graph, CPU, {}, 1, 8, 3, {LATE});
+  Workbench bench(graph, make_device(CPU), 1, false, {LATE});
+  const Executable& program = bench.program().executable();
+  std::map<std::pair<std::uint32_t, bool>, std::vector<std::pair<std::uint64_t, std::uint64_t>>> ranges;
+  for (const ExecutableTransfer& one : program.transfers)
+    ranges[{one.slot, one.is_put}].emplace_back(one.offset, one.bytes);
+  EXPECT_EQ(ranges.size(), 3u) << "two are got, and one is put";
+  for (auto& [of, list] : ranges) {
+    std::ranges::sort(list);
+    ASSERT_EQ(list.size(), 3u);
+    std::uint64_t end = 0;
+    for (const auto& [offset, bytes] : list) {
+      EXPECT_EQ(offset, end);
+      end += bytes;
+    }
+    EXPECT_EQ(end, kAll * sizeof(double));
+  }
+  EXPECT_LE(bench.program().memory().fetched, 3 * 2 * kPiece * sizeof(double)) << "ahead + 2 pieces of each";
+}
+
+/// What another step has too is got as a whole; a piece that is not smaller than it is none.
+TEST(Transfers, OnlyWhatIsElementwiseAndLargerIsDoneInPieces) {
+  const auto puts = [](const Graph& graph) {
+    Workbench bench(graph, make_device(CPU), 1, false, {LATE});
+    return std::ranges::count_if(bench.program().executable().transfers, &ExecutableTransfer::is_put);
+  };
+  EXPECT_EQ(puts(sum(65536, BALEEN_PIECE_BYTES)), 1);
+  EXPECT_EQ(puts(sum(65537, BALEEN_PIECE_BYTES)), 2);
+  EXPECT_EQ(puts(sum(150000, 0)), 1);
 }
 
 TEST(Transfers, WhatIsOnlyAssignedIsNotGot) {

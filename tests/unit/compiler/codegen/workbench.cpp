@@ -116,7 +116,8 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
                          "parameters",
                          {},
                          false,
-                         value.offloaded_ahead > 0 ? std::optional(value.offloaded_ahead) : std::nullopt});
+                         value.offloaded_ahead > 0 ? std::optional(value.offloaded_ahead) : std::nullopt,
+                         value.offloaded_piece});
   layout_ = lay_out(specs, device_->alignment());
   program_ =
       std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
