@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Measures a step of training with too little memory beside PyTorch's, in turn: optimizer states lie on a disk.
+"""Measures a step of training with too little memory beside a peer's, in turn: optimizer states lie on a disk.
 
-Usage: peer.py --python PYTHON [--limit MIB] [--quarter] [--model gpt2] [--rounds 3] [--steps 3] [--folder FOLDER]
-               [--variant fused] [--baleen build/release/bin/baleen]
-Both processes run in a memory control group of LIMIT MiB, page cache included, which takes root. Baleen has what its device
+Usage: peer.py --python PYTHON [--peer mmap|deepspeed] [--limit MIB] [--quarter] [--model gpt2] [--rounds 3] [--steps 3]
+               [--folder FOLDER] [--variant fused] [--baleen build/release/bin/baleen]
+mmap: PyTorch with AdamW's states in mapped files. deepspeed: DeepSpeed with ZeRO-Offload to the host's memory, without a
+limit, since it keeps all of it there; Baleen then has a quarter of what it takes with everything inside, the rest on the
+disk. With mmap both processes run in a memory control group of LIMIT MiB, page cache included, which takes root. Baleen has what its device
 lacks on the disk (`offload` with `as_needed`, member `nvme`), by the plan's own numbers; PyTorch has AdamW's states in mapped
 files, since it can have nothing else there. Default of LIMIT: the least, in steps of 128, in which PyTorch runs. With
---quarter Baleen alone also runs in a quarter of what it takes with everything inside. FOLDER is on the disk to use (default:
-build). PYTHON has PyTorch. Printed: medians, and Baleen's time over PyTorch's with the least and the most of the rounds.
+--quarter Baleen alone also runs in a quarter. FOLDER is on the disk to use (default: build). PYTHON has the peer. Printed: medians, and Baleen's time over PyTorch's with the least and the most of the rounds.
 """
 import json
 import os
@@ -119,6 +120,28 @@ def torch_ms(options, group, folder, limit):
     return statistics.median(json.loads(must(done, "PyTorch").stdout.splitlines()[-1])["milliseconds"][WARM_UP:])
 
 
+def deepspeed_ms(options, group):
+    command = [options.python, HERE / "deepspeed_steps.py", "--model", options.model, "--steps", options.steps + WARM_UP]
+    done = must(group.run(command, None), "DeepSpeed")
+    found = [line for line in done.stdout.splitlines() if line.startswith('{"version"')]
+    return statistics.median(json.loads(found[-1])["milliseconds"][WARM_UP:])
+
+
+def beside_deepspeed(options, group, baleen, inside):
+    quarter = inside["planned_bytes"]["total"] / 4 / MIB
+    manifest = baleen.manifest("quarter", quarter)
+    plan = baleen.planned(manifest)
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(baleen.step_ms(group, manifest, None))
+        theirs.append(deepspeed_ms(options, group))
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    print(f"{processor()}, {today()}: {MODELS[options.model].title}, {options.rounds} rounds of {options.steps} steps")
+    print(f"Baleen in {quarter:.0f} MiB of the device, {outside(plan):.0f} MiB on the disk: {statistics.median(ours):.0f} ms, "
+          f"DeepSpeed with states in the host's memory {statistics.median(theirs):.0f} ms: {statistics.median(ratios):.2f} "
+          f"({min(ratios):.2f} to {max(ratios):.2f})")
+
+
 def least_limit(options, group, folder):
     inside = 4096
     while torch_ms(options, group, folder, inside - 128) is not None:
@@ -130,6 +153,7 @@ def main():
     parser = make_parser(__doc__)
     add_program_option(parser)
     parser.add_argument("--python", required=True)
+    parser.add_argument("--peer", choices=("mmap", "deepspeed"), default="mmap")
     parser.add_argument("--limit", type=int, help="MiB of each process")
     parser.add_argument("--quarter", action="store_true")
     parser.add_argument("--model", choices=list(MODELS), default="gpt2")
@@ -143,6 +167,9 @@ def main():
         write_text(folder / "text.txt")
         baleen = Baleen(options, folder)
         inside = baleen.planned(baleen.manifest("inside", None))
+        if options.peer == "deepspeed":
+            beside_deepspeed(options, group, baleen, inside)
+            return
         limit = options.limit or least_limit(options, group, folder)
         manifest, plan = baleen.within("limited", limit)
         ours, theirs, alone = [], [], []
