@@ -12,7 +12,7 @@ namespace baleen {
 
 /// A place outside the device, as an offload member keeps it.
 struct OffloadPlace {
-  std::string name;                    ///< of the member, "nvme"; other places of the same are "nvme.2", "nvme.3"
+  std::string name;                    ///< of the member; where it keeps several places, the others end with ".2", ".3"
   std::optional<MemoryBudget> budget;  ///< what a rank may have there
 };
 
