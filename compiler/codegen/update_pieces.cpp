@@ -5,13 +5,12 @@
 #include <set>
 
 #include "baleen/dtype.hpp"
-#include "baleen/strategy.h"
 
 namespace baleen {
 namespace {
 
-/// Elements of a piece are a multiple of this: so many of the smallest dtype are whole blocks of a store.
-constexpr std::int64_t kElements = BALEEN_PIECE_BYTES / 8;
+/// Elements of a piece are a multiple of this: the largest alignment of a store (offload.h), in elements of one byte.
+constexpr std::int64_t kElements = 65536;
 
 /// Operands of a step, each once.
 std::set<LowValue> operands_of(const ProgramStep& step) {
@@ -161,15 +160,8 @@ Status UpdatePieces::split(const ProgramStep& step, const Cut& cut, std::vector<
       const std::uint32_t storage = own_storage;
       const std::size_t number = stored_.at(root);
       const StoredValue& whole = values_[number];
-      const auto piece = [&](LowValue v) {
-        LoweredValue value = lowered_.values[v];
-        value.shape = value.global = {count};
-        value.layout = {};
-        value.micro = {};
-        value.view = {storage, 0, 0, {1}};
-        return lowered_.add_value(std::move(value));
-      };
-      parts_.push_back({number, {piece(whole.old), whole.next == kNone ? kNone : piece(whole.next)}});
+      const auto piece = [&](LowValue v) { return v == kNone ? kNone : piece_of(v, first, count, own); };
+      parts_.push_back({number, {piece(whole.old), piece(whole.next)}});
       if (whole.next != kNone) {
         const auto reads = [&](LowValue v) { return lowered_.root_of(v) == storage; };
         const auto read = std::ranges::find_if(part.reads, reads), written = std::ranges::find_if(part.writes, reads);

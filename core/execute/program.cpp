@@ -298,7 +298,7 @@ Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device
 
 const Executable& Program::executable() const { return impl_->executable; }
 
-void Program::bind(void* persistent_arena, void* work_arena, OffloadTiers* store) {
+void Program::bind(void* persistent_arena, void* work_arena, OffloadStores* store) {
   impl_->store = store;
   impl_->persistent_base = persistent_arena;
   impl_->work_base = work_arena;

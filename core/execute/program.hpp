@@ -10,7 +10,7 @@
 #include "compiler/codegen/compile.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/execute/device.hpp"
-#include "core/execute/offload_tiers.hpp"
+#include "core/execute/offload_stores.hpp"
 #include "core/execute/staging.hpp"
 #include "core/execute/traffic.hpp"
 
@@ -63,7 +63,7 @@ class Program {
 
   /// Fixes all addresses. Both arenas must outlive the program's runs, and so must the store, which a program with
   /// offloaded states needs; its slots are those of the layout that the program was compiled for.
-  void bind(void* persistent_arena, void* work_arena, OffloadTiers* store = nullptr);
+  void bind(void* persistent_arena, void* work_arena, OffloadStores* store = nullptr);
   /// Whether it calls a transport.
   bool communicates() const { return !executable().groups.empty(); }
   /// Whether its calls touch the persistent arena; they always may touch the work arena.

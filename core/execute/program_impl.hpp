@@ -60,7 +60,7 @@ struct ProgramImpl {
   std::vector<void*> addresses;  ///< as the executable's `sources`, once bound
   std::vector<ProgramCall> calls;
   std::vector<ProgramTransfer> transfers;
-  OffloadTiers* store = nullptr;  ///< once bound, where there are transfers
+  OffloadStores* store = nullptr;  ///< once bound, where there are transfers
   Communicator* communicator = nullptr;
   std::string name;            ///< once connected
   Lease native;                ///< on streams of the device for the transport, where it has work there

@@ -87,7 +87,7 @@ Status Session::Impl::open_stores() {
                       options.open_store(i, {transfers_at_once(), budget ? budget->bytes : 0,
                                              "rank " + std::to_string(rank), moves_directly ? &device : nullptr}));
   }
-  store = std::make_unique<OffloadTiers>(std::move(stores));
+  store = std::make_unique<OffloadStores>(std::move(stores));
   BALEEN_TRY(store->pin(device, transfer_staging()));
   return store->reserve(all_slots(), placed.places);
 }

@@ -27,7 +27,7 @@ struct Session::Impl : JobPrograms {
   WorkingBytes working;
   Arena persistent_arena, work_arena;
   PlacedSlots placed;                        ///< of the programs' slots
-  std::unique_ptr<OffloadTiers> store;       ///< of these; ended before the arenas
+  std::unique_ptr<OffloadStores> store;      ///< of these; ended before the arenas
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
   JobProgram* train = nullptr;               ///< that which a step runs; null in a plan without it

@@ -128,7 +128,7 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
     std::vector<std::unique_ptr<OffloadStore>> stores;
     stores.push_back(take(OffloadStore::create(opened.first, *opened.second.get(),
                                                {transfers_at_once(program_->executable()), 0, "the test"})));
-    store_ = std::make_unique<OffloadTiers>(std::move(stores));
+    store_ = std::make_unique<OffloadStores>(std::move(stores));
     std::vector<OutsideSlot> slots;
     for (const PersistentBuffer& one : layout_.buffers)
       if (one.is_offloaded()) slots.push_back({one.spec.name, one.bytes});

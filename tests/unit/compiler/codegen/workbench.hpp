@@ -64,7 +64,7 @@ class Workbench {
   PersistentLayout layout_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Guarded> work_, persistent_;
-  std::unique_ptr<OffloadTiers> store_;  ///< ends first, for it moves what the others hold
+  std::unique_ptr<OffloadStores> store_;  ///< ends first, for it moves what the others hold
 };
 
 /// Random numbers for every source of a graph (ids for int32 inputs, below `classes`), the same for a seed.

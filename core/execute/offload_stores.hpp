@@ -12,16 +12,16 @@ namespace baleen {
 
 /// Owns the stores, and the pinned memory of the host that transfers of a device with memory of its own pass through.
 /// It outlives the runs of programs that use it; the memory of what is moved outlives it. [one thread]
-class OffloadTiers {
+class OffloadStores {
  public:
   /// By their numbers in `reserve`; null where none of the slots lies. All are direct, or none is.
-  explicit OffloadTiers(std::vector<std::unique_ptr<OffloadStore>> stores) : stores_(std::move(stores)) {}
-  ~OffloadTiers();
-  OffloadTiers(const OffloadTiers&) = delete;
-  OffloadTiers& operator=(const OffloadTiers&) = delete;
+  explicit OffloadStores(std::vector<std::unique_ptr<OffloadStore>> stores) : stores_(std::move(stores)) {}
+  ~OffloadStores();
+  OffloadStores(const OffloadStores&) = delete;
+  OffloadStores& operator=(const OffloadStores&) = delete;
 
-  /// Once: slot i lies in store `tiers[i]`. NO_MEMORY where a place has too little room.
-  Status reserve(const std::vector<OutsideSlot>& slots, std::span<const std::uint32_t> tiers);
+  /// Once: slot i lies in store `stores[i]`. NO_MEMORY where a place has too little room.
+  Status reserve(const std::vector<OutsideSlot>& slots, std::span<const std::uint32_t> stores);
   /// Takes so many pinned bytes of the host. The device outlives this.
   Status pin(const Device& device, std::uint64_t bytes);
   /// Null where there are none.
