@@ -2,6 +2,7 @@
 #include "peers.hpp"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -34,10 +35,24 @@ Status Peers::connect(const Rendezvous& rendezvous, const std::string& fingerpri
   BALEEN_TRY_ASSIGN(const std::string mine, wire_.address());
   rendezvous.put(key(rank_), mine);
   for (Peer& peer : peers_)
-    if (peer.rank != rank_) BALEEN_TRY(wire_.open(peer.rank, rendezvous.get(key(peer.rank))));
+    if (peer.rank != rank_) BALEEN_TRY(open(rendezvous, peer.rank));
   for (Peer& peer : peers_)
     if (peer.rank != rank_) send(peer.rank, NoteKind::kHello, fingerprint);
   return await_hellos(rendezvous, fingerprint);
+}
+
+// A peer that can't be connected to has most likely just ended: the launcher then says so, soon. Where it doesn't, the
+// peer is there, and something on the hosts keeps the two apart.
+Status Peers::open(const Rendezvous& rendezvous, std::int32_t rank) {
+  constexpr double kNewsSeconds = 5;
+  constexpr useconds_t kTickMicroseconds = 20'000;
+  Status opened = wire_.open(rank, rendezvous.get(key(rank)));
+  if (opened || opened.error().code != BALEEN_PEER_LOST) return opened;
+  for (const timespec deadline = event_deadline(kNewsSeconds); before(deadline); usleep(kTickMicroseconds))
+    if (rendezvous.over()) return opened;
+  return unsupported(opened.error().message + ", though " + name(rank) +
+                     " has not ended; leave out of `tls` what can't be used between them, or see what forbids it "
+                     "(limits of memory, namespaces of a container, permissions)");
 }
 
 Status Peers::await_hellos(const Rendezvous& rendezvous, const std::string& fingerprint) {

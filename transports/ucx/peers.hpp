@@ -55,6 +55,7 @@ class Peers {
 
   Peer& at(std::int32_t rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const Peer& at(std::int32_t rank) const { return peers_[static_cast<std::size_t>(rank)]; }
+  Status open(const Rendezvous& rendezvous, std::int32_t rank);
   Status await_hellos(const Rendezvous& rendezvous, const std::string& fingerprint);
   void hear(const NoteHeader& header, std::string_view bytes);
 

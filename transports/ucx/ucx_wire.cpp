@@ -18,6 +18,9 @@ Status UcxWire::open(std::int32_t rank, const std::string& address) {
   const ucs_status_t status = ucp_ep_create(context_->worker(), &params, &peer.endpoint);
   if (status == UCS_OK) return {};
   peer.endpoint = nullptr;
+  // From the two addresses alone. Every other reason comes from an attempt, such as to map memory of the peer's.
+  if (status != UCS_ERR_UNREACHABLE && status != UCS_ERR_UNSUPPORTED)
+    return Error{BALEEN_PEER_LOST, "ucx: connecting to rank " + std::to_string(rank) + ": " + status_text(status), {}};
   return unsupported("ucx: rank " + std::to_string(rank_) + " and rank " + std::to_string(rank) +
                      " have no transport in common (" + status_text(status) +
                      "); both need one that reaches the other's host, such as tcp on a network device that both name");

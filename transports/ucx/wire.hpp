@@ -48,7 +48,8 @@ class Wire {
 
   /// What peers connect by.
   virtual Result<std::string> address() const = 0;
-  /// Begins to connect to a peer; what is sent meanwhile waits.
+  /// Begins to connect to a peer; what is sent meanwhile waits. BALEEN_PEER_LOST: both have a transport in common, but
+  /// the peer did not let itself be reached; it may have ended.
   virtual Status open(std::int32_t rank, const std::string& address) = 0;
   /// False where it was never opened, has broken or was closed.
   virtual bool is_open(std::int32_t rank) const = 0;

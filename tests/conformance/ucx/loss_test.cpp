@@ -35,6 +35,7 @@ class Reaping {
 
 /// What all processes see.
 struct Stage {
+  std::atomic<pid_t> dying{0};          ///< who dies
   std::atomic<std::int64_t> killed{0};  ///< when, in nanoseconds of the monotonic clock
   std::atomic<std::int64_t> seen{0};    ///< when the last survivor had heard of it
 
@@ -43,6 +44,7 @@ struct Stage {
         .count();
   }
   [[noreturn]] void die() {
+    dying = getpid();
     killed = now();
     kill(getpid(), SIGKILL);
     for (;;) pause();
@@ -139,6 +141,75 @@ TEST(Loss, IsNoticedThroughSharedMemoryByWhoAlreadyWaits) {
 }
 TEST(Loss, IsNoticedWhereArenasAreReachedByWhoAlreadyWaits) {
   expect_death_noticed("posix", kSharedMemorySees, Memory::kArena);
+}
+
+/// A rank's rendezvous: rank 0 dies as soon as its address is known, and rank 1 is told the address only then.
+class AfterDeath {
+ public:
+  /// `news`: the launcher says that the run is over.
+  AfterDeath(Stage& stage, test::SharedRendezvous& shared, std::int32_t rank, bool news)
+      : stage_(stage), shared_(shared), news_(news), inner_(shared.of(rank, 2)) {}
+
+  baleen_rendezvous_t get() { return {sizeof(baleen_rendezvous_t), this, inner_.rank, 2, &put, &get, &over, {}, {}}; }
+
+ private:
+  static constexpr std::string_view kAddress = "ucx.0.address";
+
+  static baleen_status_t put(void* self, baleen_string_t key, baleen_string_t value) {
+    auto& my = *static_cast<AfterDeath*>(self);
+    const baleen_status_t status = my.inner_.put(my.inner_.self, key, value);
+    if (my.inner_.rank == 0 && view(key) == kAddress) my.stage_.die();
+    return status;
+  }
+  static std::int64_t get(void* self, baleen_string_t key, char* value, std::uint64_t capacity) {
+    auto& my = *static_cast<AfterDeath*>(self);
+    const std::int64_t bytes = my.inner_.get(my.inner_.self, key, value, capacity);
+    if (view(key) != kAddress) return bytes;
+    while (my.stage_.dying == 0 || kill(my.stage_.dying, 0) == 0) usleep(1000);
+    if (my.news_) my.shared_.fail();
+    return bytes;
+  }
+  static std::int32_t over(void* self) {
+    auto& my = *static_cast<AfterDeath*>(self);
+    return my.inner_.over(my.inner_.self);
+  }
+
+  Stage& stage_;
+  test::SharedRendezvous& shared_;
+  const bool news_;
+  const baleen_rendezvous_t inner_;
+};
+
+/// What rank 1 is told when it connects through shared memory to one who has just died.
+void expect_connecting_fails(bool news, baleen_status_t status, const char* part) {
+  const Reaping reaping;
+  void* memory = mmap(nullptr, sizeof(Stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  Stage& stage = *new (memory) Stage;
+  test::SharedRendezvous shared;
+  EXPECT_EQ(test::run_bodies(As::kProcesses, 2,
+                             [&](std::int32_t number) {
+                               AfterDeath rendezvous(stage, shared, number, news);
+                               const baleen_rendezvous_t given = rendezvous.get();
+                               const test::TestHost host;
+                               test::TestSettings settings(ucx_plugin().descriptor);
+                               settings.set("tls", "posix");
+                               void* transport = nullptr;
+                               const baleen_status_t found =
+                                   ucx_plugin().table.create(host.get(), settings.get(), &given, 0, &transport);
+                               expect_contains(host.failure(), part);
+                               expect(found == status, "status " + std::to_string(found) + ": " + host.failure());
+                             }),
+            "");
+  munmap(memory, sizeof(Stage));
+}
+
+TEST(Loss, WhileRanksConnectIsNotTheManifestsFault) {
+  expect_connecting_fails(true, BALEEN_PEER_LOST, "connecting to rank 0: ");
+}
+TEST(Loss, APeerThatCannotBeReachedAndHasNotEndedIsNamed) {
+  expect_connecting_fails(false, BALEEN_UNSUPPORTED,
+                          "connecting to rank 0: Shared memory error, though rank 0 has not");
 }
 
 }  // namespace
