@@ -218,7 +218,7 @@ class Placer {
     return result;
   }
 
-  /// Without a place among the ops of the section.
+  /// Made anew where that reads nothing. Without a place among the ops of the section.
   LowValue make_copy(LowValue from, std::uint32_t section) {
     const LoweredValue& x = value(from);
     const LoweringKind means = element_count(x.shape) == 0 ? LoweringKind::empty : LoweringKind::kernel;
@@ -226,10 +226,14 @@ class Placer {
     y.is_output = false;
     y.producer = kNone;
     if (y.role != Role::gradient) y.role = Role::activation;
+    const LoweredOp* maker = x.producer == kNone ? nullptr : &lowered_.ops[x.producer];
+    const bool is_constant = maker && maker->op.kind->has(kPointwise) && maker->op.inputs.empty() &&
+                             maker->op.outputs.size() == 1 && maker->means == LoweringKind::kernel;
     Op op;
-    op.kind = lowered_.registry->find("copy");
+    if (is_constant) op.attributes = maker->op.attributes;
+    op.kind = is_constant ? maker->op.kind : lowered_.registry->find("copy");
     op.name = x.name;
-    op.inputs = {from};
+    if (!is_constant) op.inputs = {from};
     op.outputs = {lowered_.add_value(std::move(y))};
     const LowValue result = op.outputs[0];
     own_storage(result);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/codegen/passes.hpp"
+#include "compiler/codegen/ranges.hpp"
 #include "compiler/codegen/update_pieces.hpp"
 
 namespace baleen {
@@ -25,6 +26,7 @@ class TransferScheduler {
     collect();
     const std::map<std::uint32_t, Made> made = collect_made();
     if (states_.empty() && made.empty()) return std::move(steps_);
+    split_reads();
     part_uses(made);
     BALEEN_TRY(split_updates());
     BALEEN_TRY(find_uses());
@@ -96,6 +98,18 @@ class TransferScheduler {
     return all;
   }
 
+  /// Of a source that steps read part by part, each part lies in the store as a value of its own does.
+  void split_reads() {
+    for (std::size_t n = 0, count = states_.size(); n < count; ++n) {
+      const LowValue next = states_[n].next;
+      StepNumber until = 0;  // behind that the slot may have the new value
+      const auto makes = [&](LowValue v) { return next != kNone && lowered_.root_of(v) == lowered_.root_of(next); };
+      while (until < steps_.size() && std::ranges::none_of(steps_[until].writes, makes)) ++until;
+      for (const LowValue part : UsedRanges(lowered_, steps_).split_reads(states_[n].old, until))
+        states_.push_back({part, kNone});
+    }
+  }
+
   Phase phase_of(StepNumber step) const { return lowered_.sections[steps_[step].section].phase; }
   int loop_of(StepNumber step) const { return lowered_.sections[steps_[step].section].loop; }
 
@@ -147,7 +161,7 @@ class TransferScheduler {
            });
   }
 
-  /// The first part makes it, and puts it; the others get it.
+  /// The first part makes it, and puts it, as a whole or range by range; the others get it.
   void part_made(std::uint32_t root, Uses& uses) {
     const Made made = *uses.made;
     lowered_.storages[root].slot = first_slot_ + static_cast<std::uint32_t>(outside_.size());
@@ -159,10 +173,18 @@ class TransferScheduler {
     std::vector<StepNumber> from;  // behind the part before
     for (const std::vector<StepNumber>& one : uses.parts) from.push_back(one.back() + 1);
     from.pop_back();
+    UsedRanges ranges(lowered_, steps_);
+    const bool by_range = !made.is_sum && ranges.makes_ranges(made.value, uses.parts.front());
+    if (by_range) {
+      for (const LowValue range : ranges.split_made(made.value, uses.parts.front())) states_.push_back({range, range});
+      uses.parts.erase(uses.parts.begin());
+    }
     const std::size_t others = states_.size();
     states_.push_back({made.value, kNone});
     part(made.value, uses);  // from the last but one to the first
-    for (std::size_t n = others; n + 1 < states_.size(); ++n) states_[n].from = from[states_.size() - 2 - n];
+    for (std::size_t n = others, part = from.size(); n < states_.size() && part > 0; ++n)
+      states_[n].from = from[--part];
+    if (by_range) return;
     State& first = states_.back();
     first.next = first.old;
     if (made.is_sum) first.guard = Guard::not_first;

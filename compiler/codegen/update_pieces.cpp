@@ -5,12 +5,10 @@
 #include <set>
 
 #include "baleen/dtype.hpp"
+#include "compiler/codegen/ranges.hpp"
 
 namespace baleen {
 namespace {
-
-/// Elements of a piece are a multiple of this: the largest alignment of a store (offload.h), in elements of one byte.
-constexpr std::int64_t kElements = 65536;
 
 /// Operands of a step, each once.
 std::set<LowValue> operands_of(const ProgramStep& step) {
@@ -96,33 +94,25 @@ std::optional<UpdatePieces::Cut> UpdatePieces::cut_of(const ProgramStep& step) c
     widest = std::max<std::uint64_t>(widest, dtype_size(lowered_.values[v].dtype));
   }
   if (bytes == 0) return std::nullopt;
-  const Cut cut{std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / widest) / kElements) * kElements, all};
+  const Cut cut{
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / widest) / kStoredElements) * kStoredElements, all};
   return cut.piece < all ? std::optional(cut) : std::nullopt;
 }
 
 /// `own`: by root, the piece's storage.
 LowValue UpdatePieces::piece_of(LowValue operand, std::int64_t first, std::int64_t count,
                                 std::map<std::uint32_t, std::uint32_t>& own) {
-  LoweredValue piece = lowered_.values[operand];
   const std::uint32_t root = lowered_.root_of(operand);
-  const std::uint64_t size = dtype_size(piece.dtype);
-  piece.shape = piece.global = {count};
-  piece.layout = {};
-  piece.micro = {};
-  piece.runs.clear();
-  piece.indexed = false;
-  piece.view = {root, first, 0, {1}};
-  if (is_alone(operand)) {
-    const auto [storage, is_new] = own.try_emplace(root, 0);
-    if (is_new) {
-      Storage part = lowered_.storages[root];
-      part.bytes = static_cast<std::uint64_t>(count) * size;
-      part.slot_offset += static_cast<std::uint64_t>(first) * size;
-      storage->second = lowered_.add_storage(std::move(part));
-    }
-    piece.view = {storage->second, 0, 0, {1}};
+  if (!is_alone(operand)) return add_stretch(lowered_, operand, root, first, count);
+  const auto [storage, is_new] = own.try_emplace(root, 0);
+  if (is_new) {
+    const std::uint64_t size = dtype_size(lowered_.values[operand].dtype);
+    Storage part = lowered_.storages[root];
+    part.bytes = static_cast<std::uint64_t>(count) * size;
+    part.slot_offset += static_cast<std::uint64_t>(first) * size;
+    storage->second = lowered_.add_storage(std::move(part));
   }
-  return lowered_.add_value(std::move(piece));
+  return add_stretch(lowered_, operand, storage->second, 0, count);
 }
 
 Status UpdatePieces::split(const ProgramStep& step, const Cut& cut, std::vector<ProgramStep>& result) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "baleen/pattern.hpp"
+#include "tiles.hpp"
 #include "values.hpp"
 
 BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
@@ -29,6 +30,8 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "what is smaller stays where it is"),
                   BALEEN_OPTION("piece_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "32", "", "",
                                 "MiB of a value that an elementwise update has in the device at a time; 0: all of it"),
+                  BALEEN_OPTION("tile_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "0", "", "",
+                                "MiB of a parameter that a product or an embedding reads at a time; 0: all of it"),
                   BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
                                 "uses, as updates and layers, that run while what a later one needs is on its way"));
 
@@ -45,6 +48,7 @@ struct Options {
   double fraction = 1;
   std::int64_t min_elements = 1;
   std::uint64_t piece_bytes = 0;  ///< 0: no pieces
+  std::uint64_t tile_bytes = 0;   ///< 0: no tiles
   std::uint32_t ahead = 1;
 };
 
@@ -61,12 +65,18 @@ class Offload : public Strategy {
     options.min_elements = settings.integer("min_elements");
     const double piece = std::ceil(settings.number("piece_mb") * 1048576 / BALEEN_PIECE_BYTES);
     options.piece_bytes = static_cast<std::uint64_t>(piece) * BALEEN_PIECE_BYTES;
+    options.tile_bytes = static_cast<std::uint64_t>(settings.number("tile_mb") * 1048576);
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
     return std::make_unique<Offload>(std::move(options));
   }
   explicit Offload(Options options) : options_(std::move(options)) {}
 
   bool claims(std::uint32_t) const override { return false; }
+
+  Status rewrite(GraphView graph) override {
+    if (options_.tile_bytes > 0) Tiles(graph, options_.tile_bytes).run();
+    return {};
+  }
 
   /// The train graph comes first. A program that learns beside it need not have what options name.
   Status schedule(GraphView graph, Scheduling scheduling) override {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 namespace baleen::offload {
 
@@ -64,27 +65,56 @@ std::vector<Stored> Values::gradients() {
   return all;
 }
 
-/// From the new value back through the update to what comes from the backward pass. Not through single numbers, such as
-/// the norm, which come from all gradients.
+/// Whether `id` is put together of `part`: as the sum of several, or as one behind the other.
+bool Values::consists_of(baleen_value_t id, baleen_value_t part) {
+  const baleen_value_info_t whole = graph_.value(id), one = graph_.value(part);
+  if (phase_of(id) != BALEEN_PHASE_BACKWARD || phase_of(part) != BALEEN_PHASE_BACKWARD) return false;
+  const auto op = graph_.op(whole.producer);
+  return op->kind() == "concat" || (op->kind() == "pointwise" && std::ranges::equal(std::span(whole.shape, whole.rank),
+                                                                                    std::span(one.shape, one.rank)));
+}
+
+/// From the new value back through the update to what comes from the backward pass, and what that is put together of.
+/// Not through single numbers, such as the norm, which come from all gradients.
 void Values::add_gradients(baleen_value_t updated, const std::string& name, std::vector<Stored>& all) {
+  struct Found {
+    baleen_value_t value;
+    bool is_gradient;  ///< it, or a part of one
+  };
   std::set<baleen_value_t> seen{updated};
-  std::vector<baleen_value_t> todo{updated};
+  std::vector<Found> todo{{updated, false}};
   while (!todo.empty()) {
-    const baleen_value_t id = todo.back();
+    const Found found = todo.back();
     todo.pop_back();
-    const baleen_value_info_t info = graph_.value(id);
-    const bool is_gradient = info.role == BALEEN_ROLE_GRADIENT;
-    const std::vector<baleen_value_t> from = origins(id);
-    if (from.empty() || (phase_of(id) != BALEEN_PHASE_UPDATE && !is_gradient)) continue;
+    const std::vector<baleen_value_t> from = origins(found.value);
+    const bool is_gradient = found.is_gradient || graph_.value(found.value).role == BALEEN_ROLE_GRADIENT;
+    if (from.empty() || (phase_of(found.value) != BALEEN_PHASE_UPDATE && !is_gradient)) continue;
     if (is_gradient) {
-      all.push_back(stored(id));
+      all.push_back(stored(found.value));
       all.back().name = name;
     }
-    for (const baleen_value_t other : from)
-      if (graph_.value(other).rank > 0 && (!is_gradient || graph_.value(other).role == BALEEN_ROLE_GRADIENT) &&
-          seen.insert(other).second)
-        todo.push_back(other);
+    for (const baleen_value_t other : from) {
+      const bool is_part = is_gradient && consists_of(found.value, other);
+      const bool follows = !is_gradient || is_part || graph_.value(other).role == BALEEN_ROLE_GRADIENT;
+      if (graph_.value(other).rank > 0 && follows && seen.insert(other).second) todo.push_back({other, is_part});
+    }
   }
+}
+
+/// Whether it is a part or another shape of a value of the forward pass, in the very bytes of that.
+bool Values::is_view(baleen_op_t id) {
+  const auto op = graph_.op(id);
+  return op->kind() == "slice" || op->kind() == "reshape" || op->kind() == "transpose";
+}
+
+/// By the backward pass, itself or as a view.
+bool Values::is_kept(baleen_value_t id) {
+  const baleen_value_info_t value = graph_.value(id);
+  const std::vector<baleen_op_t> users(value.users, value.users + value.user_count);
+  return std::ranges::any_of(users, [&](baleen_op_t user) {
+    if (graph_.info(user).phase == BALEEN_PHASE_BACKWARD) return true;
+    return graph_.info(user).phase == BALEEN_PHASE_FORWARD && is_view(user) && is_kept(graph_.op(user)->outputs()[0]);
+  });
 }
 
 std::vector<Stored> Values::activations() {
@@ -94,10 +124,7 @@ std::vector<Stored> Values::activations() {
     if (value.role != BALEEN_ROLE_ACTIVATION || value.rank == 0 ||
         scheduling_.position(value.producer) == BALEEN_NONE || phase_of(id) != BALEEN_PHASE_FORWARD)
       continue;
-    const bool is_kept = std::any_of(value.users, value.users + value.user_count, [&](baleen_op_t user) {
-      return graph_.info(user).phase == BALEEN_PHASE_BACKWARD;
-    });
-    if (is_kept && !origins(id).empty()) all.push_back(stored(id));
+    if (!origins(id).empty() && !is_view(value.producer) && is_kept(id)) all.push_back(stored(id));
   }
   return all;
 }

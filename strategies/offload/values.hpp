@@ -26,7 +26,7 @@ class Values {
   std::vector<Stored> states();
   /// Parameters themselves, no compute copies.
   std::vector<Stored> parameters();
-  /// What the update reads of each parameter's gradient, and what collectives and casts made that of.
+  /// What the update reads of each parameter's gradient, and what collectives, casts, sums and joints made that of.
   std::vector<Stored> gradients();
   /// What the forward pass makes and the backward pass reads, or runs again from.
   std::vector<Stored> activations();
@@ -38,6 +38,9 @@ class Values {
   baleen_phase_t phase_of(baleen_value_t id) const { return graph_.info(graph_.value(id).producer).phase; }
   /// Inputs of the op that makes a value.
   std::vector<baleen_value_t> origins(baleen_value_t id);
+  bool consists_of(baleen_value_t id, baleen_value_t part);
+  bool is_view(baleen_op_t id);
+  bool is_kept(baleen_value_t id);
   void add_gradients(baleen_value_t updated, const std::string& name, std::vector<Stored>& all);
 
   GraphView graph_;

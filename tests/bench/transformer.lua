@@ -9,13 +9,14 @@ local corpus = data.text { path = baleen.arg("data"), tokenizer = "chars", conte
 local vocab = math.max(baleen.arg("vocab", 65), corpus.vocab)
 local causal = baleen.arg("causal", 1) == 1
 
+local embedding = nn.embedding { vocab = vocab, dim = dim, positions = context }
 local model = nn.sequential {
-  nn.embedding { vocab = vocab, dim = dim, positions = context },
+  embedding,
   nn.repeated(baleen.arg("layers", 6), function()
     return nn.transformer_block { dim = dim, heads = heads, causal = causal }
   end),
   nn.layer_norm {},
-  nn.linear { out = vocab, bias = false, axes = { "vocab" } },
+  baleen.arg("tied", false) and nn.tied(embedding) or nn.linear { out = vocab, bias = false, axes = { "vocab" } },
 }
 
 local dtype = baleen.arg("dtype", "fp32")

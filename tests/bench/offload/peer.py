@@ -11,7 +11,6 @@ files, since it can have nothing else there. Default of LIMIT: the least, in ste
 --quarter Baleen alone also runs in a quarter. FOLDER is on the disk to use (default: build). PYTHON has the peer. Printed: medians, and Baleen's time over PyTorch's with the least and the most of the rounds.
 """
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -23,42 +22,12 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent))
 from baleen_program import add_program_option, make_parser, records, run_command  # noqa: E402
 from machine import processor, today  # noqa: E402
+from memory_group import MIB, MemoryGroup  # noqa: E402
 from models import MODELS  # noqa: E402
 from throughput import write_text  # noqa: E402
 
-MIB = 1 << 20
 WARM_UP = 1
 MARGIN = 96  # MiB for what no plan counts: the page cache of a log, a stack
-
-
-class MemoryGroup:
-    """A memory control group for one process after the other."""
-
-    def __init__(self):
-        own = dict(line.split(":", 2)[1:] for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines())
-        self.first = "memory" in own  # of the first version of control groups
-        root = pathlib.Path("/sys/fs/cgroup") / ("memory" if self.first else "")
-        self.folder = root / own["memory" if self.first else ""].lstrip("/") / f"baleen-bench-{os.getpid()}"
-        self.limit_file = self.folder / ("memory.limit_in_bytes" if self.first else "memory.max")
-
-    def __enter__(self):
-        try:
-            self.folder.mkdir()
-        except OSError as error:
-            sys.exit(f"error: no memory control group can be made at {self.folder} ({error.strerror}); it takes root")
-        return self
-
-    def __exit__(self, *_):
-        self.folder.rmdir()
-
-    def run(self, command, limit):
-        """The finished process; `limit`: MiB, or None."""
-        self.limit_file.write_text(str(limit * MIB) if limit else ("-1" if self.first else "max"))
-
-        def enter():
-            (self.folder / "cgroup.procs").write_text(str(os.getpid()))
-
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", preexec_fn=enter)
 
 
 def outside(plan):

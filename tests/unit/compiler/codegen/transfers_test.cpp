@@ -377,6 +377,67 @@ TEST(Transfers, OnlyWhatIsElementwiseAndLargerIsDoneInPieces) {
   EXPECT_EQ(puts(sum(150000, 0)), 1);
 }
 
+/// A parameter of four tiles, each of them read by a product of its own; its gradient is made tile by tile, and the
+/// update reads it as a whole.
+Graph tiled(std::uint32_t ahead, std::int64_t rows) {
+  constexpr std::int64_t kTiles = 4, kWidth = 256;
+  GraphMaker m;
+  const ValueId p = m.parameter("p", {kTiles * rows, kWidth}), x = m.batch("x", {2, kWidth});
+  std::vector<ValueId> tiles, products, gradients;
+  for (std::int64_t t = 0; t < kTiles; ++t) {
+    tiles.push_back(m.slice(p, 0, t * rows, rows));
+    products.push_back(m.matmul("bw,rw->br", x, tiles.back()));
+  }
+  m.graph.context().phase = Phase::backward;
+  ValueId dx = kNone;
+  for (std::size_t t = kTiles; t-- > 0;) {
+    const ValueId back = m.matmul("br,rw->bw", products[t], tiles[t]);
+    dx = dx == kNone ? back : m.binary(BALEEN_X_ADD, dx, back);
+    gradients.push_back(m.matmul("br,bw->rw", products[t], x));
+  }
+  std::ranges::reverse(gradients);
+  const ValueId whole = m.concat(gradients, 0);
+  m.output("dx", dx);
+  m.graph.context().phase = Phase::update;
+  for (int i = 0; i < 4; ++i) {  // far from what made the gradient
+    const std::string name = "s" + std::to_string(i);
+    const ValueId s = m.state(name, {kElements});
+    m.assign(s, m.scale(s, 0.5));
+    offload(m.graph, name, ahead);
+  }
+  m.assign(p, m.binary(BALEEN_X_ADD, p, m.scale(whole, 1e-3)));
+  offload(m.graph, "p", ahead);
+  m.graph.value(whole).offloaded_ahead = ahead;
+  return std::move(m.graph);
+}
+
+TEST(Transfers, WhatIsUsedInTilesIsGotAndPutInTiles) {
+  constexpr std::int64_t kRows = 256, kTileBytes = kRows * 256 * 8;
+  const Powers apart{{"regions", "false"}};
+  Workbench bench(tiled(1, kRows), make_device(TOY, apart), 1, true, {LATE});
+  const Executable& program = bench.program().executable();
+  ASSERT_EQ(program.outside.size(), 1u) << "the gradient";
+  std::map<std::pair<std::uint32_t, bool>, std::multiset<std::uint64_t>> offsets;  // of tiles
+  for (const ExecutableTransfer& one : program.transfers)
+    if (one.bytes == kTileBytes) offsets[{one.slot, one.is_put}].insert(one.offset);
+  const std::multiset<std::uint64_t> each{0, kTileBytes, 2 * kTileBytes, 3 * kTileBytes};
+  ASSERT_EQ(offsets.size(), 2u);
+  for (const auto& [of, found] : offsets) {
+    std::multiset<std::uint64_t> wanted = each;  // for forward and backward pass, but once for neighbours
+    if (!of.second) wanted.insert(each.begin(), std::prev(each.end()));
+    EXPECT_EQ(found, wanted) << (of.second ? "the gradient's" : "the parameter's");
+  }
+  const std::uint64_t whole = 4 * kTileBytes;
+  EXPECT_EQ(bench.program().offload_traffic().put, 2 * whole + 4 * kElements * 8) << "gradient, parameter and states";
+  EXPECT_LE(program.memory.arena_bytes, 2 * whole + 3 * kTileBytes) << "both as a whole in the update alone";
+  expect_as_reference(tiled(1, kRows), TOY, apart, 1, 5, 2, {LATE});
+  for (const std::uint32_t ahead : {1u, 8u}) {
+    SCOPED_TRACE(ahead);
+    expect_as_reference(tiled(ahead, kRows), CPU, {}, 1, 5, 2, {LATE});
+  }
+  expect_as_reference(tiled(1, 100), CPU, {}, 1, 6, 2, {LATE});  // no tile begins at a store's block
+}
+
 TEST(Transfers, WhatIsOnlyAssignedIsNotGot) {
   GraphMaker m;
   m.graph.context().phase = Phase::update;
