@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains GPT-2, its head tied to the embedding, in a process of little memory: all of it lies on a disk between its uses, and large matrices run in tiles.
+"""Measures GPT-2, its head tied to the embedding, trained in a process of little memory: all of it lies on a disk between its uses, and large matrices run in tiles.
 
 Usage: limited.py [--limit 256] [--model gpt2] [--batch 1] [--steps 8] [--rounds 3] [--tile 8] [--folder FOLDER]
                   [--baleen build/release/bin/baleen]

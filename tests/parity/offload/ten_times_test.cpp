@@ -1,5 +1,6 @@
 /// \file A model whose parameters, gradients and states are ten times what a rank may use of the device trains with
 /// them outside, with the bits that it has where all of it fits.
+#include "parity/cuda/cuda_run.hpp"
 #include "parity/offload/offload_run.hpp"
 
 namespace baleen::test {
@@ -10,7 +11,8 @@ using nlohmann::json;
 struct Job {
   std::string name, store;
   int ranks = 1, layers = 48;
-  int budget = 18;  ///< MiB of the device, for all ranks
+  int budget = 18;        ///< MiB of the device, for all ranks
+  bool emulated = false;  ///< on the plugin cuda
 };
 
 void PrintTo(const Job& job, std::ostream* out) { *out << job.name; }
@@ -20,8 +22,11 @@ class TenTimesTheDevice : public testing::TestWithParam<Job> {
   std::string manifest(const std::string& outside, bool bounded) const {
     const Job& job = GetParam();
     const std::string sharded = job.ranks > 1 ? plan_entry("zero", "stage = 3\nbucket_mb = 0.25\n") : "";
-    const std::string memory = bounded ? "memory = " + std::to_string(job.budget) + "\n" : "";
-    return manifest_of({{"data", job.ranks}}, sharded + outside + "[compute]\nplugin = \"cpu\"\n" + memory);
+    const std::string compute = job.emulated ? kEmulated : "[compute]\nplugin = \"cpu\"\n";
+    const std::string of_device = "memory = " + std::to_string(job.budget) + "\n",
+                      of_rank = "[memory]\ndevice_mb = " + std::to_string(job.budget / job.ranks) + "\n";
+    const std::string memory = job.emulated ? of_rank : of_device;
+    return manifest_of({{"data", job.ranks}}, sharded + outside + compute + (bounded ? memory : ""));
   }
   std::vector<std::string> arguments() const {
     return {"dim=144", "layers=" + std::to_string(GetParam().layers), "batch=4", "clip=1.0"};
@@ -53,6 +58,13 @@ INSTANTIATE_TEST_SUITE_P(All, TenTimesTheDevice,
                                          Job{"HostFourRanks", "host", 4, 96, 36}, Job{"NvmeOneRank", "nvme"},
                                          Job{"NvmeTwoRanks", "nvme", 2}, Job{"NvmeFourRanks", "nvme", 4, 96, 36}),
                          [](const auto& one) { return one.param.name; });
+
+#if EMULATES_CUDA
+INSTANTIATE_TEST_SUITE_P(OnTheEmulatedDevice, TenTimesTheDevice,
+                         testing::Values(Job{"HostOneRank", "host", 1, 14, 5, true},
+                                         Job{"NvmeTwoRanks", "nvme", 2, 14, 5, true}),
+                         [](const auto& one) { return one.param.name; });
+#endif
 
 }  // namespace
 }  // namespace baleen::test

@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(All, Tiles,
                                          Mix{"Zero3", kTwo, zero(3), {"tied", "accumulate=2"}},
                                          Mix{"Recompute", kOne, plan_entry("recompute", "mode = \"full\"\n"), {"tied"}},
                                          Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n")},
-                                         Mix{"Tensor", {{"tensor", 2}}, plan_entry("tensor")},
+
                                          Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"accumulate=2"}},
                                          Mix{"Lamb", kOne, "", {"optimizer=lamb", "tied"}}),
                          [](const auto& one) { return one.param.name; });
