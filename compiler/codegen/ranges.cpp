@@ -19,17 +19,21 @@ LowValue add_stretch(Lowered& lowered, LowValue whole, std::uint32_t storage, st
   return lowered.add_value(std::move(stretch));
 }
 
+UsedRanges::Range UsedRanges::range_of(LowValue v) const {
+  const LoweredValue& value = lowered_.values[v];
+  const auto whole = static_cast<std::int64_t>(lowered_.storage_of(v).bytes / dtype_size(value.dtype));
+  if (value.view.micro_step != 0 || lowered_.elements(v) == 0) return {0, whole};
+  std::int64_t last = value.view.offset;
+  for (std::size_t d = 0; d < value.shape.size(); ++d) last += (value.shape[d] - 1) * value.view.strides[d];
+  return {value.view.offset, last + 1};
+}
+
 std::optional<UsedRanges::Range> UsedRanges::range_of(const ProgramStep& step, std::uint32_t root) const {
   std::optional<Range> all;
   for (const auto* list : {&step.reads, &step.writes})
     for (const LowValue v : *list) {
       if (lowered_.root_of(v) != root) continue;
-      const LoweredValue& value = lowered_.values[v];
-      std::int64_t last = value.view.offset;
-      for (std::size_t d = 0; d < value.shape.size(); ++d) last += (value.shape[d] - 1) * value.view.strides[d];
-      Range range{value.view.offset, last + 1};
-      const auto whole = static_cast<std::int64_t>(lowered_.storages[root].bytes / dtype_size(value.dtype));
-      if (value.view.micro_step != 0 || lowered_.elements(v) == 0) range = {0, whole};
+      const Range range = range_of(v);
       all = all ? Range{std::min(all->first, range.first), std::max(all->end, range.end)} : range;
     }
   return all;
@@ -72,18 +76,35 @@ std::vector<LowValue> UsedRanges::split(LowValue whole, const std::vector<std::p
   return result;
 }
 
-std::vector<LowValue> UsedRanges::split_reads(LowValue source, std::size_t until) {
-  const std::uint32_t root = lowered_.root_of(source);
-  const std::int64_t all = lowered_.elements(source);
-  std::vector<std::pair<std::size_t, Range>> users;
-  for (std::size_t s = 0; s < std::min(until, steps_.size()); ++s) {
-    const ProgramStep& step = steps_[s];
-    const auto used = range_of(step, root);
-    const bool writes = std::ranges::any_of(step.writes, [&](LowValue v) { return lowered_.root_of(v) == root; });
-    if (!used || step.call || step.wait_for != kNone || writes) continue;
-    if (const Range range = widened(*used, all); range != Range{0, all}) users.emplace_back(s, range);
+std::vector<LowValue> UsedRanges::split_reads(const std::vector<Source>& sources) {
+  std::map<std::uint32_t, std::size_t> numbers, results;  // by root
+  for (std::size_t n = 0; n < sources.size(); ++n) {
+    numbers[lowered_.root_of(sources[n].value)] = n;
+    if (sources[n].next != kNone) results[lowered_.root_of(sources[n].next)] = n;
   }
-  return split(source, users);
+  std::vector<char> is_made(sources.size(), 0);
+  std::vector<std::vector<std::pair<std::size_t, Range>>> users(sources.size());
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const ProgramStep& step = steps_[s];
+    std::set<std::size_t> used;
+    for (const LowValue v : step.writes) {
+      if (const auto made = results.find(lowered_.root_of(v)); made != results.end()) is_made[made->second] = 1;
+      if (const auto own = numbers.find(lowered_.root_of(v)); own != numbers.end()) is_made[own->second] = 1;
+    }
+    if (step.call || step.wait_for != kNone) continue;
+    for (const LowValue v : step.reads)
+      if (const auto own = numbers.find(lowered_.root_of(v)); own != numbers.end() && !is_made[own->second])
+        used.insert(own->second);
+    for (const std::size_t n : used) {
+      const std::int64_t all = lowered_.elements(sources[n].value);
+      const Range range = widened(*range_of(step, lowered_.root_of(sources[n].value)), all);
+      if (range != Range{0, all}) users[n].emplace_back(s, range);
+    }
+  }
+  std::vector<LowValue> parts;
+  for (std::size_t n = 0; n < sources.size(); ++n)
+    for (const LowValue part : split(sources[n].value, users[n])) parts.push_back(part);
+  return parts;
 }
 
 bool UsedRanges::makes_ranges(LowValue value, const std::vector<std::size_t>& makers) const {

@@ -21,9 +21,13 @@ class UsedRanges {
  public:
   UsedRanges(Lowered& lowered, std::vector<ProgramStep>& steps) : lowered_(lowered), steps_(steps) {}
 
-  /// Steps that read a part of `source`, which fills its storage, have a buffer for that part: these are returned, one
-  /// per part. `until`: of steps before that one. The others use the buffer of the whole as before. Parts may overlap.
-  std::vector<LowValue> split_reads(LowValue source, std::size_t until);
+  struct Source {
+    LowValue value = kNone;  ///< fills its storage
+    LowValue next = kNone;   ///< what it is assigned, or kNone
+  };
+  /// Steps that read a part of a source have a buffer for that part: these are returned, one per part. Steps behind the
+  /// one that makes `next`, and all others, use the buffer of the whole as before. Parts may overlap.
+  std::vector<LowValue> split_reads(const std::vector<Source>& sources);
   /// Whether these steps, which make `value`, each make a part of it that nobody else of them uses.
   bool makes_ranges(LowValue value, const std::vector<std::size_t>& makers) const;
   /// The parts, which then have buffers of their own in these steps.
@@ -35,7 +39,9 @@ class UsedRanges {
     auto operator<=>(const Range&) const = default;
   };
 
-  /// What a step uses of the storage, from the first to the last element; nothing where it uses none.
+  /// What a value is of its storage, from the first to the last element.
+  Range range_of(LowValue value) const;
+  /// What a step uses of a storage; nothing where it uses none.
   std::optional<Range> range_of(const ProgramStep& step, std::uint32_t root) const;
   /// Widened to whole blocks of a store.
   Range widened(Range range, std::int64_t all) const;

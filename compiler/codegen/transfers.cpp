@@ -100,14 +100,9 @@ class TransferScheduler {
 
   /// Of a source that steps read part by part, each part lies in the store as a value of its own does.
   void split_reads() {
-    for (std::size_t n = 0, count = states_.size(); n < count; ++n) {
-      const LowValue next = states_[n].next;
-      StepNumber until = 0;  // behind that the slot may have the new value
-      const auto makes = [&](LowValue v) { return next != kNone && lowered_.root_of(v) == lowered_.root_of(next); };
-      while (until < steps_.size() && std::ranges::none_of(steps_[until].writes, makes)) ++until;
-      for (const LowValue part : UsedRanges(lowered_, steps_).split_reads(states_[n].old, until))
-        states_.push_back({part, kNone});
-    }
+    std::vector<UsedRanges::Source> sources;
+    for (const State& state : states_) sources.push_back({state.old, state.next});
+    for (const LowValue part : UsedRanges(lowered_, steps_).split_reads(sources)) states_.push_back({part, kNone});
   }
 
   Phase phase_of(StepNumber step) const { return lowered_.sections[steps_[step].section].phase; }

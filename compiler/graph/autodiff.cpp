@@ -2,7 +2,9 @@
 #include "compiler/graph/graph.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 
@@ -115,48 +117,86 @@ class Backward {
     if (terms.size() == 1) return terms[0];
     std::reverse(terms.begin(), terms.end());
     enter(graph_.producer(value), false);
-    BALEEN_TRY_ASSIGN(ValueId result, join_pads(terms));
-    if (result == kNone) {
-      Expression sum;
-      std::uint32_t last = sum.input(0);
-      for (std::uint32_t i = 1; i < terms.size(); ++i) last = sum.binary(BALEEN_X_ADD, last, sum.input(i));
-      BALEEN_TRY_ASSIGN(result, graph_.pointwise(terms, sum, last));
-    }
+    BALEEN_TRY_ASSIGN(const std::vector<ValueId> joined, join_pads(terms));
+    BALEEN_TRY_ASSIGN(const ValueId result, sum_of(joined));
     graph_.fill_in_axes(result, graph_.value(value).axes);
     terms = {result};
     return result;
   }
 
-  /// Where the terms are pads of pieces that tile one dimension (the gradients of slices: queries, keys and values),
-  /// their sum is the concatenation of the pieces. kNone where they are not.
-  Result<ValueId> join_pads(const std::vector<ValueId>& terms) {
-    struct Piece {
-      std::int64_t begin, end;
-      OpId pad;
-    };
+  /// In the order of the terms; of many in several ops, since no device takes any number of operands.
+  Result<ValueId> sum_of(const std::vector<ValueId>& terms) {
+    constexpr std::size_t kMost = 32;
+    ValueId result = terms[0];
+    for (std::size_t next = 1; next < terms.size();) {
+      std::vector<ValueId> some{result};
+      while (next < terms.size() && some.size() < kMost) some.push_back(terms[next++]);
+      Expression sum;
+      std::uint32_t last = sum.input(0);
+      for (std::uint32_t i = 1; i < some.size(); ++i) last = sum.binary(BALEEN_X_ADD, last, sum.input(i));
+      BALEEN_TRY_ASSIGN(result, graph_.pointwise(some, sum, last));
+    }
+    return result;
+  }
+
+  /// A part of a dimension of what is summed up, zeros around it.
+  struct Piece {
+    std::size_t term = 0;
+    std::int64_t dim = 0, begin = 0, end = 0, whole = 0;
+    OpId pad = kNone;
+  };
+
+  std::optional<Piece> piece_of(std::size_t number, ValueId term) const {
+    const Op* pad = graph_.producer(term);
+    if (!pad || pad->kind->name != "pad" || pad->phase != Phase::backward) return std::nullopt;
+    const std::int64_t dim = pad->attributes.integer("dim"),
+                       whole = graph_.value(term).shape[static_cast<std::size_t>(dim)];
+    return Piece{number, dim,    pad->attributes.integer("before"), whole - pad->attributes.integer("after"),
+                 whole,  pad->id};
+  }
+
+  /// Terms that are pads of pieces which tile a dimension (the gradients of slices: queries, keys and values) become
+  /// the concatenation of the pieces, where the first of them stood. The others stay.
+  Result<std::vector<ValueId>> join_pads(const std::vector<ValueId>& terms) {
     std::vector<Piece> pieces;
-    std::int64_t dim = -1, whole = 0;
-    for (ValueId term : terms) {
-      const Op* pad = graph_.producer(term);
-      if (!pad || pad->kind->name != "pad" || pad->phase != Phase::backward) return kNone;
-      const std::int64_t along = pad->attributes.integer("dim");
-      if (dim >= 0 && along != dim) return kNone;
-      dim = along;
-      whole = graph_.value(term).shape[static_cast<std::size_t>(dim)];
-      pieces.push_back({pad->attributes.integer("before"), whole - pad->attributes.integer("after"), pad->id});
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      if (const auto piece = piece_of(i, terms[i])) pieces.push_back(*piece);
+    std::ranges::stable_sort(pieces, {}, [](const Piece& piece) { return std::pair(piece.dim, piece.begin); });
+    std::vector<ValueId> result = terms;
+    while (true) {
+      const std::vector<Piece> row = next_row(pieces);
+      if (row.empty()) break;
+      std::vector<ValueId> inputs;
+      for (const Piece& piece : row) inputs.push_back(graph_.op(piece.pad).inputs[0]);
+      BALEEN_TRY_ASSIGN(const ValueId joined,
+                        graph_.append1("concat", inputs, {{"dim", Attributes::ints({row[0].dim})}}));
+      std::size_t first = terms.size();
+      for (const Piece& piece : row) {
+        joined_pads_.push_back(piece.pad);
+        result[piece.term] = kNone;
+        first = std::min(first, piece.term);
+      }
+      result[first] = joined;
     }
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
-    std::int64_t end = 0;
-    std::vector<ValueId> inputs;
-    for (const Piece& piece : pieces) {
-      if (piece.begin != end) return kNone;
-      end = piece.end;
-      inputs.push_back(graph_.op(piece.pad).inputs[0]);
+    std::erase(result, kNone);
+    return result;
+  }
+
+  /// Pieces that follow one another from the beginning of a dimension to its end, which are taken out; none where there
+  /// are no more. Sorted by dimension and begin.
+  static std::vector<Piece> next_row(std::vector<Piece>& pieces) {
+    for (std::size_t start = 0; start < pieces.size(); ++start) {
+      if (pieces[start].begin != 0) continue;
+      std::vector<std::size_t> row{start};
+      for (std::size_t i = start + 1; i < pieces.size() && pieces[row.back()].end < pieces[row.back()].whole; ++i)
+        if (pieces[i].dim == pieces[start].dim && pieces[i].begin == pieces[row.back()].end) row.push_back(i);
+      if (pieces[row.back()].end < pieces[row.back()].whole) continue;
+      std::vector<Piece> taken;
+      for (const std::size_t i : row) taken.push_back(pieces[i]);
+      for (std::size_t i = row.size(); i-- > 0;) pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(row[i]));
+      return taken;
     }
-    if (end != whole) return kNone;
-    BALEEN_TRY_ASSIGN(const ValueId joined, graph_.append1("concat", inputs, {{"dim", Attributes::ints({dim})}}));
-    for (const Piece& piece : pieces) joined_pads_.push_back(piece.pad);
-    return joined;
+    return {};
   }
 
   /// At the end only, since one pad may be a term of two values.

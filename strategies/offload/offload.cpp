@@ -28,7 +28,7 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "of the bytes of each of these kinds, the largest first"),
                   BALEEN_OPTION("min_elements", BALEEN_OPTION_INT, 0, 1, 1e12, "1024", "", "",
                                 "what is smaller stays where it is"),
-                  BALEEN_OPTION("piece_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "32", "", "",
+                  BALEEN_OPTION("piece_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "4", "", "",
                                 "MiB of a value that an elementwise update has in the device at a time; 0: all of it"),
                   BALEEN_OPTION("tile_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "0", "", "",
                                 "MiB of a parameter that a product or an embedding reads at a time; 0: all of it"),
@@ -74,13 +74,19 @@ class Offload : public Strategy {
   bool claims(std::uint32_t) const override { return false; }
 
   Status rewrite(GraphView graph) override {
-    if (options_.tile_bytes > 0) Tiles(graph, options_.tile_bytes).run();
+    if (options_.tile_bytes == 0) return {};
+    Tiles tiles(graph, options_.tile_bytes);
+    tiles.run();
+    tiled_ =
+        std::to_string(tiles.layers()) + " layers read " + std::to_string(tiles.parameters()) + " parameters in tiles";
     return {};
   }
 
   /// The train graph comes first. A program that learns beside it need not have what options name.
   Status schedule(GraphView graph, Scheduling scheduling) override {
     Values values(graph, scheduling);
+    if (!tiled_.empty()) scheduling.note(tiled_);
+    tiled_.clear();
     if (options_.as_needed) lacking_ = scheduling.lacking_bytes();
     moved_here_ = 0;
     const bool all = options_.as_needed && options_.states.empty() && options_.parameters.empty() &&
@@ -96,8 +102,11 @@ class Offload : public Strategy {
 
  private:
   /// `or_all`: without a pattern all of this kind go.
-  Status offload(const std::string& what, const std::vector<Stored>& all, const std::vector<std::string>& patterns,
+  Status offload(const std::string& what, std::vector<Stored> all, const std::vector<std::string>& patterns,
                  bool or_all, Scheduling& scheduling) {
+    const auto behind = std::ranges::stable_partition(all, [](const Stored& one) { return !one.is_part; });
+    const std::vector<Stored> parts(behind.begin(), behind.end());
+    all.erase(behind.begin(), all.end());
     if (all.empty() || (patterns.empty() && !or_all)) return {};
     if (saw_.insert(what).second) BALEEN_TRY(check_patterns(what, patterns, all));
     std::uint64_t bytes = 0, stay = 0;
@@ -112,6 +121,10 @@ class Offload : public Strategy {
       bytes += one.bytes;
       ++count;
     }
+    for (const Stored& part : parts)
+      if (part.elements >= options_.min_elements &&
+          std::ranges::any_of(going, [&](const Stored& one) { return one.name == part.name; }))
+        scheduling.set_offloaded(part.value, options_.ahead);
     if (what == "gradients" || what == "activations") {
       scheduling.note(std::to_string(count) + " of " + std::to_string(all.size()) + " " + what +
                       " lie outside the device where their uses are far apart");
@@ -212,6 +225,7 @@ class Offload : public Strategy {
   }
 
   const Options options_;
+  std::string tiled_;                ///< to be told of the graph at hand
   std::set<std::string> saw_;        ///< kinds, in a graph
   std::set<baleen_value_t> chosen_;  ///< of the graph at hand
   /// Bytes, where only what is needed goes: `moved_` of states and parameters in all graphs so far, `moved_here_` of

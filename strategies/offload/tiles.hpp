@@ -22,6 +22,8 @@ class Tiles {
 
   /// Once, on a forward graph.
   void run();
+  std::size_t layers() const { return layers_; }  ///< that run in tiles
+  std::size_t parameters() const { return tiles_.size(); }
 
  private:
   struct Tile {
@@ -34,11 +36,15 @@ class Tiles {
   const std::vector<Tile>& tiles_of(baleen_value_t parameter);
   void tile_matmul(baleen_op_t op, std::size_t operand);
   void tile_embedding(baleen_op_t op);
+  /// The same bytes as a value of its own, so that what reads it is one term of the gradient.
+  baleen_value_t same(baleen_value_t value);
+  void replace(baleen_op_t op, baleen_op_t first_made, baleen_value_t result);
   baleen_value_t slice(baleen_value_t whole, std::size_t dim, const Tile& tile);
 
   GraphView graph_;
   OpBuilder build_;
   const std::uint64_t bytes_;
+  std::size_t layers_ = 0;
   std::map<baleen_value_t, std::vector<Tile>> tiles_;
 };
 

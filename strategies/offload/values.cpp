@@ -10,7 +10,7 @@ Stored Values::stored(baleen_value_t id) const {
   const baleen_value_info_t info = graph_.value(id);
   std::int64_t elements = 1;
   for (std::uint32_t d = 0; d < info.rank; ++d) elements *= info.shape[d];
-  return {id, std::string(view(info.name)), scheduling_.local_bytes(id), elements};
+  return {id, std::string(view(info.name)), scheduling_.local_bytes(id), elements, false};
 }
 
 /// Of this role, made by no op of others, and in this graph.
@@ -92,6 +92,7 @@ void Values::add_gradients(baleen_value_t updated, const std::string& name, std:
     if (is_gradient) {
       all.push_back(stored(found.value));
       all.back().name = name;
+      all.back().is_part = graph_.value(found.value).role != BALEEN_ROLE_GRADIENT;
     }
     for (const baleen_value_t other : from) {
       const bool is_part = is_gradient && consists_of(found.value, other);

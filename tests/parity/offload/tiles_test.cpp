@@ -8,9 +8,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Matrices of 0.75 and 1 MiB, in tiles of half a MiB.
+/// Matrices of 0.75 and 1 MiB and a vocabulary of 0.25, in tiles of an eighth.
 const std::vector<std::string> kArguments{"layers=1", "dim=256", "heads=2", "batch=2", "context=8", "clip=1.0"};
-const std::string kTiles = "tile_mb = 0.5\npiece_mb = 0.5\n";
+const std::string kTiles = "tile_mb = 0.125\npiece_mb = 0.5\n";
 /// Tiles, and all stays in the device.
 const std::string kInside = plan_entry("offload", "fraction = 0\n" + kTiles);
 
@@ -68,7 +68,7 @@ TEST_P(TilesVerified, ComputeWhatWholeLayersDo) {
 INSTANTIATE_TEST_SUITE_P(
     All, TilesVerified,
     testing::Values(Mix{"Tied", kOne, "", {"tied", "accumulate=2"}}, Mix{"Untied", kOne, ""},
-                    Mix{"Zero2", kTwo, zero(2), {"tied"}},
+                    Mix{"FewerKeys", kOne, "", {"tied", "kv_heads=1"}}, Mix{"Zero2", kTwo, zero(2), {"tied"}},
                     Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"tied", "accumulate=2"}}),
     [](const auto& one) { return one.param.name; });
 
@@ -114,6 +114,25 @@ TEST_F(LargeVocabulary, NeedNotBeInTheDeviceAsAWhole) {
   const auto account = accounts_in(read_file(log), 1)[0];
   EXPECT_EQ(account.at("planned_bytes.total"), tiles["total"].get<double>());
   EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), account.at("planned_bytes.total"));
+}
+
+TEST_F(LargeVocabulary, GivesTheNumbersOfTheWhole) {
+  const std::string inside = folder_.write("inside.toml", manifest_of(kOne, kInside));
+  expect_equal(run_baleen({"verify", script("8192"), "--manifest", inside, "--steps", "3"}), 3);
+}
+
+/// Many tiles make long sums, which no device could take at once.
+TEST_F(LargeVocabulary, RunsInAnyNumberOfTiles) {
+  const std::string many =
+      folder_.write("many.toml", manifest_of(kOne, plan_entry("offload", "fraction = 0\ntile_mb = 0.03\n")));
+  expect_equal(run_baleen({"verify", script("8192"), "--manifest", many, "--steps", "2"}), 2);
+}
+
+TEST_F(LargeVocabulary, IsRefusedInTilesWhereRanksCutIt) {
+  const std::string cut = folder_.write("cut.toml", manifest_of({{"tensor", 2}}, plan_entry("tensor") + kInside));
+  const ProcessResult run = run_parity({"run", "--steps", "1"}, "gpt", read_file(cut), kArguments);
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_NE(run.err.find("(slice): no way to run along the mesh axis `tensor`"), std::string::npos) << run.err;
 }
 
 TEST_F(LargeVocabulary, KnowsIdsThatItHasNot) {
