@@ -230,10 +230,14 @@ class Placer {
     const bool is_constant = maker && maker->op.kind->has(kPointwise) && maker->op.inputs.empty() &&
                              maker->op.outputs.size() == 1 && maker->means == LoweringKind::kernel;
     Op op;
-    if (is_constant) op.attributes = maker->op.attributes;
-    op.kind = is_constant ? maker->op.kind : lowered_.registry->find("copy");
     op.name = x.name;
-    if (!is_constant) op.inputs = {from};
+    if (is_constant) {
+      op.kind = maker->op.kind;
+      op.attributes = maker->op.attributes;
+    } else {
+      op.kind = lowered_.registry->find("copy");
+      op.inputs = {from};
+    }
     op.outputs = {lowered_.add_value(std::move(y))};
     const LowValue result = op.outputs[0];
     own_storage(result);

@@ -19,6 +19,14 @@ LowValue add_stretch(Lowered& lowered, LowValue whole, std::uint32_t storage, st
   return lowered.add_value(std::move(stretch));
 }
 
+std::uint32_t add_part(Lowered& lowered, LowValue whole, std::int64_t first, std::int64_t count) {
+  const std::uint64_t size = dtype_size(lowered.values[whole].dtype);
+  Storage part = lowered.storages[lowered.root_of(whole)];
+  part.bytes = static_cast<std::uint64_t>(count) * size;
+  part.slot_offset += static_cast<std::uint64_t>(first) * size;
+  return lowered.add_storage(std::move(part));
+}
+
 UsedRanges::Range UsedRanges::range_of(LowValue v) const {
   const LoweredValue& value = lowered_.values[v];
   const auto whole = static_cast<std::int64_t>(lowered_.storage_of(v).bytes / dtype_size(value.dtype));
@@ -44,14 +52,6 @@ UsedRanges::Range UsedRanges::widened(Range range, std::int64_t all) const {
           std::min(all, (range.end + kStoredElements - 1) / kStoredElements * kStoredElements)};
 }
 
-LowValue UsedRanges::own_buffer(LowValue whole, Range range) {
-  const std::uint64_t size = dtype_size(lowered_.values[whole].dtype);
-  Storage part = lowered_.storages[lowered_.root_of(whole)];
-  part.bytes = static_cast<std::uint64_t>(range.end - range.first) * size;
-  part.slot_offset += static_cast<std::uint64_t>(range.first) * size;
-  return add_stretch(lowered_, whole, lowered_.add_storage(std::move(part)), 0, range.end - range.first);
-}
-
 void UsedRanges::use(ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first) {
   const auto change = [&](LowValue& v) {
     if (v == kNone || lowered_.root_of(v) != root) return;
@@ -68,7 +68,8 @@ std::vector<LowValue> UsedRanges::split(LowValue whole, const std::vector<std::p
   std::map<Range, LowValue> parts;
   for (const auto& [s, range] : users) {
     const auto [part, is_new] = parts.try_emplace(range, kNone);
-    if (is_new) part->second = own_buffer(whole, range);
+    const std::int64_t count = range.end - range.first;
+    if (is_new) part->second = add_stretch(lowered_, whole, add_part(lowered_, whole, range.first, count), 0, count);
     use(steps_[s], lowered_.root_of(whole), lowered_.values[part->second].view.storage, range.first);
   }
   std::vector<LowValue> result;

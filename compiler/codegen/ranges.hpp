@@ -16,6 +16,9 @@ inline constexpr std::int64_t kStoredElements = 65536;
 /// Appends a value: so many elements in a row of `whole`, from element `first` of a storage on.
 LowValue add_stretch(Lowered& lowered, LowValue whole, std::uint32_t storage, std::int64_t first, std::int64_t count);
 
+/// Appends a storage for so many elements of `whole`, from its element `first` on, at their place in its slot.
+std::uint32_t add_part(Lowered& lowered, LowValue whole, std::int64_t first, std::int64_t count);
+
 /// Splits the buffers of what is used part by part.
 class UsedRanges {
  public:
@@ -47,7 +50,6 @@ class UsedRanges {
   Range widened(Range range, std::int64_t all) const;
   /// Steps by number, with what they use: a buffer for each range.
   std::vector<LowValue> split(LowValue whole, const std::vector<std::pair<std::size_t, Range>>& users);
-  LowValue own_buffer(LowValue whole, Range range);
   void use(ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first);
 
   Lowered& lowered_;

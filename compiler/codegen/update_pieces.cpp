@@ -105,13 +105,7 @@ LowValue UpdatePieces::piece_of(LowValue operand, std::int64_t first, std::int64
   const std::uint32_t root = lowered_.root_of(operand);
   if (!is_alone(operand)) return add_stretch(lowered_, operand, root, first, count);
   const auto [storage, is_new] = own.try_emplace(root, 0);
-  if (is_new) {
-    const std::uint64_t size = dtype_size(lowered_.values[operand].dtype);
-    Storage part = lowered_.storages[root];
-    part.bytes = static_cast<std::uint64_t>(count) * size;
-    part.slot_offset += static_cast<std::uint64_t>(first) * size;
-    storage->second = lowered_.add_storage(std::move(part));
-  }
+  if (is_new) storage->second = add_part(lowered_, operand, first, count);
   return add_stretch(lowered_, operand, storage->second, 0, count);
 }
 

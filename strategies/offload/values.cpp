@@ -69,9 +69,9 @@ std::vector<Stored> Values::gradients() {
 bool Values::consists_of(baleen_value_t id, baleen_value_t part) {
   const baleen_value_info_t whole = graph_.value(id), one = graph_.value(part);
   if (phase_of(id) != BALEEN_PHASE_BACKWARD || phase_of(part) != BALEEN_PHASE_BACKWARD) return false;
-  const auto op = graph_.op(whole.producer);
-  return op->kind() == "concat" || (op->kind() == "pointwise" && std::ranges::equal(std::span(whole.shape, whole.rank),
-                                                                                    std::span(one.shape, one.rank)));
+  const bool is_sum = (graph_.info(whole.producer).traits & BALEEN_TRAIT_POINTWISE) != 0 &&
+                      std::ranges::equal(std::span(whole.shape, whole.rank), std::span(one.shape, one.rank));
+  return is_sum || graph_.op(whole.producer)->kind() == "concat";
 }
 
 /// From the new value back through the update to what comes from the backward pass, and what that is put together of.
@@ -102,11 +102,8 @@ void Values::add_gradients(baleen_value_t updated, const std::string& name, std:
   }
 }
 
-/// Whether it is a part or another shape of a value of the forward pass, in the very bytes of that.
-bool Values::is_view(baleen_op_t id) {
-  const auto op = graph_.op(id);
-  return op->kind() == "slice" || op->kind() == "reshape" || op->kind() == "transpose";
-}
+/// Whether it shows a value of the forward pass in other words: in the very bytes of that, mostly.
+bool Values::is_view(baleen_op_t id) const { return (graph_.info(id).traits & BALEEN_TRAIT_VIEW) != 0; }
 
 /// By the backward pass, itself or as a view.
 bool Values::is_kept(baleen_value_t id) {

@@ -40,7 +40,7 @@ class Values {
   /// Inputs of the op that makes a value.
   std::vector<baleen_value_t> origins(baleen_value_t id);
   bool consists_of(baleen_value_t id, baleen_value_t part);
-  bool is_view(baleen_op_t id);
+  bool is_view(baleen_op_t id) const;
   bool is_kept(baleen_value_t id);
   void add_gradients(baleen_value_t updated, const std::string& name, std::vector<Stored>& all);
 

@@ -35,3 +35,10 @@ class MemoryGroup:
             (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace", preexec_fn=enter)
+
+
+def must(done, what):
+    """The finished process, unless it failed."""
+    if done.returncode != 0:
+        sys.exit(f"error: {what} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return done

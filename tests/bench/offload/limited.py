@@ -20,18 +20,12 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent))
 from baleen_program import add_program_option, make_parser, records, run_command  # noqa: E402
 from machine import processor, today  # noqa: E402
-from memory_group import MIB, MemoryGroup  # noqa: E402
+from memory_group import MIB, MemoryGroup, must  # noqa: E402
 from models import MODELS  # noqa: E402
 from throughput import write_text  # noqa: E402
 
 WARM_UP = 2
 EVERYTHING = 'parameters = ["*"]\ngradients = ["*"]\nactivations = ["*"]\nahead = 1\npiece_mb = 4\n'
-
-
-def must(done, what):
-    if done.returncode != 0:
-        sys.exit(f"error: {what} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done
 
 
 def captured(command):

@@ -22,7 +22,7 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent))
 from baleen_program import add_program_option, make_parser, records, run_command  # noqa: E402
 from machine import processor, today  # noqa: E402
-from memory_group import MIB, MemoryGroup  # noqa: E402
+from memory_group import MIB, MemoryGroup, must  # noqa: E402
 from models import MODELS  # noqa: E402
 from throughput import write_text  # noqa: E402
 
@@ -33,12 +33,6 @@ MARGIN = 96  # MiB for what no plan counts: the page cache of a log, a stack
 def outside(plan):
     """MiB on the disk."""
     return plan.get("offload", {"bytes": 0})["bytes"] / MIB
-
-
-def must(done, what):
-    if done.returncode != 0:
-        sys.exit(f"error: {what} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done
 
 
 class Baleen:
