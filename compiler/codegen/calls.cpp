@@ -23,6 +23,7 @@ class CallScheduler {
       enter(step);
       begin_ready();
       for (LowValue v : step.reads) BALEEN_TRY(finish(v));
+      for (LowValue v : step.writes) BALEEN_TRY(finish_readers(v));
       const std::vector<LowValue> writes = step.writes;
       result_.push_back(std::move(step));
       made(writes);
@@ -93,7 +94,13 @@ class CallScheduler {
         call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
-        for (LowValue v : step.reads) sources_of(v, call.missing);
+        for (LowValue v : step.reads) {
+          std::set<LowValue> sources;
+          sources_of(v, sources);
+          if (sources.empty() && lowered_.storage_of(v).is_stored())
+            readers_[lowered_.root_of(v)].push_back(static_cast<std::uint32_t>(calls_.size()));
+          call.missing.insert(sources.begin(), sources.end());
+        }
         for (LowValue v : step.writes) maker_[v] = static_cast<std::uint32_t>(calls_.size());
         call.reads.insert(call.reads.end(), step.reads.begin(), step.reads.end());
         call.writes.insert(call.writes.end(), step.writes.begin(), step.writes.end());
@@ -230,16 +237,29 @@ class CallScheduler {
     std::set<LowValue> sources;
     sources_of(v, sources);
     for (LowValue source : sources) {
-      const auto maker = maker_.find(source);
-      if (maker == maker_.end()) continue;
-      while (maker->second >= next_) {
-        if (!inputs_made(calls_[next_]))
-          return internal("the collective of `" + lowered_.values[source].name + "` is needed before call " +
-                          std::to_string(next_ + 1) + " of " + std::to_string(calls_.size()) + " can begin");
-        begin(next_++);
-      }
-      finish_call(maker->second);
+      if (const auto maker = maker_.find(source); maker != maker_.end())
+        BALEEN_TRY(begin_and_finish(maker->second, source));
     }
+    return {};
+  }
+
+  /// Sees to it that what reads the old value of a parameter or state is over before `v` is written in its place.
+  Status finish_readers(LowValue v) {
+    const auto readers = readers_.find(lowered_.root_of(v));
+    if (readers == readers_.end()) return {};
+    for (const std::uint32_t call : readers->second) BALEEN_TRY(begin_and_finish(call, v));
+    readers_.erase(readers);
+    return {};
+  }
+
+  Status begin_and_finish(std::uint32_t call, LowValue value) {
+    while (call >= next_) {
+      if (!inputs_made(calls_[next_]))
+        return internal("the collective of `" + lowered_.values[value].name + "` is needed before call " +
+                        std::to_string(next_ + 1) + " of " + std::to_string(calls_.size()) + " can begin");
+      begin(next_++);
+    }
+    finish_call(call);
     return {};
   }
 
@@ -291,9 +311,10 @@ class CallScheduler {
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<std::uint32_t> sent_;  ///< calls that are waited for late
   std::vector<Call> calls_;
-  std::uint32_t next_ = 0;                                  ///< the first that has not begun
-  std::map<LowValue, std::uint32_t> maker_;                 ///< calls by their results
-  std::map<LowValue, std::vector<std::uint32_t>> wanting_;  ///< calls by what their inputs wait for
+  std::uint32_t next_ = 0;                                       ///< the first that has not begun
+  std::map<LowValue, std::uint32_t> maker_;                      ///< calls by their results
+  std::map<std::uint32_t, std::vector<std::uint32_t>> readers_;  ///< calls that read the old value of a storage
+  std::map<LowValue, std::vector<std::uint32_t>> wanting_;       ///< calls by what their inputs wait for
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ class GateFinder {
  private:
   bool updates(const ProgramStep& step) const {
     const LoweredSection& section = lowered_.sections[step.section];
-    return section.phase == Phase::update && section.loop < 0 &&
+    const bool is_of_update = section.phase == Phase::update || lowered_.ops[step.op].op.phase == Phase::update;
+    return is_of_update && section.loop < 0 &&
            std::ranges::any_of(step.writes, [&](LowValue v) { return lowered_.storage_of(v).is_stored(); });
   }
 

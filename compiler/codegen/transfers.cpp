@@ -6,12 +6,17 @@
 
 #include "compiler/codegen/passes.hpp"
 #include "compiler/codegen/ranges.hpp"
+#include "compiler/codegen/spread.hpp"
 #include "compiler/codegen/update_pieces.hpp"
 
 namespace baleen {
 namespace {
 
 using StepNumber = std::size_t;
+
+/// A value of more pieces than this is got once more for an update in the backward pass, piece by piece, though what
+/// read it there stands right before.
+constexpr std::uint64_t kPiecesTogether = 4;
 
 /// Updates that may run while what an earlier one made is still being put.
 constexpr std::size_t kBehind = 1;
@@ -136,7 +141,7 @@ class TransferScheduler {
       for (const auto* list : {&steps_[s].reads, &steps_[s].writes})
         for (const LowValue v : *list) roots.insert(lowered_.root_of(v));
       std::erase_if(roots, [&](std::uint32_t root) { return !all.contains(root); });
-      for (const std::uint32_t root : roots) add_use(all[root], s, number);
+      for (const std::uint32_t root : roots) add_use(root, all[root], s, number);
       number += roots.empty() ? 0 : 1;
       for (const LowValue v : steps_[s].writes)
         if (const auto made = results.find(lowered_.root_of(v)); made != results.end())
@@ -185,13 +190,22 @@ class TransferScheduler {
     if (made.is_sum) first.guard = Guard::not_first;
   }
 
-  void add_use(Uses& uses, StepNumber s, std::size_t number) {
+  /// An elementwise update in the backward pass.
+  bool is_early(StepNumber s) const {
+    const Op& op = lowered_.ops[steps_[s].op].op;
+    return phase_of(s) == Phase::backward && op.phase == Phase::update && op.kind->has(kPointwise);
+  }
+
+  void add_use(std::uint32_t root, Uses& uses, StepNumber s, std::size_t number) {
     const ProgramStep& step = steps_[s];
     if (uses.open.empty() && !uses.parts.back().empty() && (!uses.made || s > uses.made->last)) {
       const StepNumber last = uses.parts.back().back();
       const bool in_loop = loop_of(s) >= 0 || loop_of(last) >= 0;
       const bool enters = uses.made ? loop_of(s) != loop_of(last) : in_loop && steps_[last].section != step.section;
-      if (number - uses.number > uses.ahead + 1 || enters) uses.parts.emplace_back();
+      const Storage& storage = lowered_.storages[root];
+      const bool in_pieces = storage.piece_bytes > 0 && storage.bytes > kPiecesTogether * storage.piece_bytes &&
+                             is_early(s) != is_early(last);
+      if (number - uses.number > uses.ahead + 1 || enters || in_pieces) uses.parts.emplace_back();
     }
     uses.parts.back().push_back(s);
     uses.number = number;
@@ -225,7 +239,7 @@ class TransferScheduler {
     }
   }
 
-  /// Elementwise updates handle a piece of what lies in the store at a time.
+  /// Elementwise updates handle a piece of what lies in the store at a time; those in the backward pass now and then.
   Status split_updates() {
     std::vector<StoredValue> stored;
     for (const State& state : states_) stored.push_back({state.old, state.next});
@@ -238,6 +252,9 @@ class TransferScheduler {
       states.back().next = part.value.next;
       states.back().from = pieces.new_number(states.back().from);
     }
+    const std::vector<StepNumber> numbers = spread_pieces(lowered_, steps_);
+    for (State& state : states)
+      if (state.from > 0) state.from = numbers[state.from - 1] + 1;
     states_ = std::move(states);
     return {};
   }

@@ -73,11 +73,11 @@ bool UpdatePieces::is_alone(LowValue operand) const {
 /// Nothing: it is done at once.
 std::optional<UpdatePieces::Cut> UpdatePieces::cut_of(const ProgramStep& step) const {
   const LoweredSection& section = lowered_.sections[step.section];
-  if (section.phase != Phase::update || section.loop >= 0 || step.launches.size() != 1 || step.call ||
-      step.wait_for != kNone || !step.zeros.empty() || step.launches[0].guard != Guard::always)
+  if (section.loop >= 0 || step.launches.size() != 1 || step.call || step.wait_for != kNone || !step.zeros.empty() ||
+      step.launches[0].guard != Guard::always)
     return std::nullopt;
   const Op& op = lowered_.ops[step.op].op;
-  if (!op.kind->has(kPointwise) || depends_on_places(op)) return std::nullopt;
+  if (op.phase != Phase::update || !op.kind->has(kPointwise) || depends_on_places(op)) return std::nullopt;
   const std::set<LowValue> operands = operands_of(step);
   std::set<LowValue> own(op.inputs.begin(), op.inputs.end());
   own.insert(op.outputs.begin(), op.outputs.end());

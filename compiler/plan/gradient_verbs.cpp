@@ -44,6 +44,13 @@ GradientVerbs::GradientVerbs(Graph& graph, const Job& job, std::string member, L
   table_.approximate = [](void* p, std::uint64_t number, double share) {
     return self(p).run([&] { return self(p).approximate(number, share); });
   };
+  // A caller of a program that learns decides when it does.
+  table_.delay_update = [](void* p) {
+    return self(p).run([&]() -> Status {
+      self(p).gradients_.is_late = self(p).job_.states_prefix.empty();
+      return {};
+    });
+  };
 }
 
 Status GradientVerbs::read(std::uint64_t number, baleen_gradient_t& out) const {

@@ -128,6 +128,7 @@ struct Job {
   bool check_memory = true;            ///< each update compares what it reads with what the one before wrote
   bool goes_on_not_finite = false;     ///< after steps whose loss or gradient is no finite number
   bool keep_gradients = false;         ///< those of the last step, as states (kGradientPrefix)
+  bool is_late = false;                ///< a step makes the update of the step before, as a strategy may want it, too
   bool takes_gradients = false;        ///< whoever runs it gives them, in states (kGivenGradientPrefix)
   std::uint64_t working_budget = 0;    ///< bytes that a rank may hold beside model states; 0: nobody said
   std::uint64_t lacking_bytes = 0;     ///< of a rank's device, as an earlier plan came to (Plan::lack)

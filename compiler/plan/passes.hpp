@@ -33,6 +33,7 @@ struct LossGradients {
   std::vector<One> all;       ///< in the order of `job.parameters`
   ValueId norm = kNone;       ///< of all values; kNone: nobody has asked yet
   ValueId condition = kNone;  ///< the update counts where it is not 0; kNone: always
+  bool is_late = false;       ///< a step makes the update of the step before
   std::vector<NewState> states;
   std::vector<StopRule> stops;
   std::map<std::string, double> approximated;  ///< by parameter: as a share of its norm
@@ -56,10 +57,11 @@ struct UpdateResult {
   std::vector<TrainedParameter> trained;  ///< with the gradients as they are summed
   std::vector<StopRule> stops;
   std::map<std::string, double> approximated;  ///< as in LossGradients
+  bool is_late = false;                        ///< a step makes the update of the step before
 };
 
 /// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added, and "applied"
-/// where a condition says whether the step counts.
+/// where a condition says whether the step counts. A late update reads what the step before kept in states.
 Result<UpdateResult> append_update(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins);
 
 /// Which group a parameter belongs to: its number, or -1 for the optimizer's own options.
@@ -105,6 +107,11 @@ Result<std::vector<MicroPart>> find_parts(const Graph& graph, const std::functio
 /// pipeline schedule tells chunks or weight gradients apart, each part has a section of its own.
 Result<ScheduledGraph> schedule_loops(Graph graph, std::int64_t micro_batches,
                                       std::vector<PipelineSchedule> pipelines = {});
+
+/// What an update needs nothing of this step for (a late one's) runs in the backward pass, behind what reads the old
+/// values of what it writes, if the backward pass runs once. So do squares, for the norm, of the gradients that it
+/// keeps: behind what makes them. No value changes.
+void advance_updates(ScheduledGraph& scheduled);
 
 /// INVALID, with the place of a send, where ranks that follow the pipeline schedules wait for each other for ever.
 Status check_pipeline_circles(const ScheduledGraph& scheduled);

@@ -53,7 +53,7 @@ class Phases {
   std::uint64_t last_ = 0;
 };
 
-/// From a complete graph to sections: micro-batches, loops, pointwise fusion.
+/// From a complete graph to sections: micro-batches, loops, pointwise fusion, what of the update can be early.
 Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases& phases,
                                 std::vector<PipelineSchedule> pipelines = {}) {
   graph.remove_dead();
@@ -64,6 +64,7 @@ Result<ScheduledGraph> schedule(Graph graph, std::int64_t micro_batches, Phases&
   BALEEN_TRY_ASSIGN(ScheduledGraph scheduled, schedule_loops(std::move(graph), micro_batches, std::move(pipelines)));
   phases.leave_layouts();
   BALEEN_TRY(fuse_pointwise(scheduled));
+  advance_updates(scheduled);
   BALEEN_TRY(phases.after("fuse pointwise", scheduled.graph));
   return scheduled;
 }
@@ -239,7 +240,7 @@ Result<Job> job_of(const Job& job, const std::string& name, const Learning& lear
   own.groups = learning.groups;
   own.clip_grad_norm = learning.clip_grad_norm;
   own.gradient_accumulation_steps = 1;  // a caller gives all rows at once
-  own.keep_gradients = own.takes_gradients = false;
+  own.keep_gradients = own.takes_gradients = own.is_late = false;
   own.states_prefix = name + "/";
   return own;
 }
@@ -333,6 +334,7 @@ Result<UpdateResult> plan_train(const Job& job, const Graph& described, bool sch
     const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
     plan.closed_forms = placer.take_closed_forms();
     plan.coarsest = coarsest_dtype(graph, job.dtype);
+    plan.is_late = update.is_late;
     for (auto& [parameter, approximated] : plan.approximated) approximated.shares[from] = 0;
     for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter].shares[from] = share;
     if (!schedules) continue;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "baleen/strategy.h"
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/job.hpp"
 #include "core/plugin/registry.hpp"
@@ -85,6 +86,11 @@ inline constexpr const char* kUpdatesState = "optimizer.updates";
 inline constexpr const char* kGradientPrefix = "verify.gradient.";
 /// The states that hold the gradients which a step takes in place of its own, likewise.
 inline constexpr const char* kGivenGradientPrefix = "verify.given.";
+/// The states that keep gradients for a late update: the parameter's name with this behind it. Whether they count, and
+/// the factor of clipping, are states of their own.
+inline constexpr const char* kLateGradientSuffix = BALEEN_LATE_GRADIENT;
+inline constexpr const char* kLateCountsState = "optimizer.late_counts";
+inline constexpr const char* kLateClipState = "optimizer.late_clip";
 
 /// A graph that is ready to be compiled, with its name among the job's.
 struct PlannedGraph {
@@ -124,6 +130,7 @@ struct Plan {
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::map<std::string, Approximated> approximated;  ///< by parameter
+  bool is_late = false;                              ///< a step makes the update of the step before
   Lack lack = {};                                    ///< what strategies did about it
   std::vector<std::string> notes;                    ///< lines for the user, of annotations and strategies
   std::vector<ClosedForm> closed_forms;              ///< of the train graph's values, as strategies say

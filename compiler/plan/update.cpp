@@ -42,6 +42,7 @@ class Updater {
  public:
   Updater(Graph& graph, const Job& job, LossGradients gradients, const Registry& plugins)
       : graph_(graph), job_(job), gradients_(std::move(gradients)), plugins_(plugins) {
+    gradients_.is_late |= job.is_late;
     for (NewState& state : gradients_.states) {
       result_.states.push_back(std::move(state.spec));
       result_.initial.push_back(state.initial);
@@ -59,11 +60,15 @@ class Updater {
     if (gradients_.condition != kNone) graph_.set_output("applied", gradients_.condition);
     std::vector<ValueId> values;
     for (const LossGradients::One& one : gradients_.all) values.push_back(one.value);
-    BALEEN_TRY(clip(values));
+    BALEEN_TRY_ASSIGN(ValueId clipping, factor());
+    if (gradients_.is_late) BALEEN_TRY(take_late(values, clipping));
+    BALEEN_TRY(clip(values, clipping));
     BALEEN_TRY(open());
     BALEEN_TRY_ASSIGN(count_, add_state(kUpdatesState, {job_.dtype, {}, {}}, 0, "control"));
     BALEEN_TRY(make_updates(values));
     BALEEN_TRY(call_plugin());
+    for (const auto& [kept, gradient] : late_gradients_)
+      if (kept != kNone) BALEEN_TRY(graph_.assign(kept, gradient));
     if (job_.keep_gradients) BALEEN_TRY(keep_gradients());
     Expression next;
     const auto sum = next.binary(BALEEN_X_ADD, next.input(0), next.constant(1));
@@ -71,6 +76,7 @@ class Updater {
     BALEEN_TRY(assign(count_, counted));
     result_.stops = std::move(gradients_.stops);
     result_.approximated = std::move(gradients_.approximated);
+    result_.is_late = gradients_.is_late;
     return std::move(result_);
   }
 
@@ -99,18 +105,49 @@ class Updater {
     return {};
   }
 
-  /// The scale of arXiv 1211.5063.
-  Status clip(std::vector<ValueId>& values) {
-    if (job_.clip_grad_norm <= 0) return {};
+  /// The scale of arXiv 1211.5063; kNone: nothing is clipped.
+  Result<ValueId> factor() {
+    if (job_.clip_grad_norm <= 0) return kNone;
     Expression e;
     const auto room =
         e.binary(BALEEN_X_DIV, e.constant(job_.clip_grad_norm), e.binary(BALEEN_X_ADD, e.input(0), e.constant(1e-6)));
     const auto bounded = e.binary(BALEEN_X_MIN, room, e.constant(1));
-    BALEEN_TRY_ASSIGN(const ValueId scale, graph_.pointwise({gradients_.norm}, e, bounded, "optimizer.clip"));
+    return graph_.pointwise({gradients_.norm}, e, bounded, "optimizer.clip");
+  }
+
+  Status clip(std::vector<ValueId>& values, ValueId factor) {
+    if (factor == kNone) return {};
     for (ValueId& g : values)
       if (g != kNone) {
-        BALEEN_TRY_ASSIGN(g, graph_.binary(BALEEN_X_MUL, g, scale));
+        BALEEN_TRY_ASSIGN(g, graph_.binary(BALEEN_X_MUL, g, factor));
       }
+    return {};
+  }
+
+  /// What clipping and the optimizer read becomes what the step before kept, and this step's is kept: gradients when
+  /// the update has been written down, since where one of the two has to be a copy it is to be the gradient. No
+  /// gradient was kept before the first step, so that one does not count.
+  Status take_late(std::vector<ValueId>& values, ValueId& clipping) {
+    const auto number = [&](const char* name, double initial, ValueId& value) -> Status {
+      BALEEN_TRY_ASSIGN(const ValueId kept, add_state(name, {graph_.value(value).dtype, {}, {}}, initial, "control"));
+      BALEEN_TRY(graph_.assign(kept, value));
+      value = kept;
+      return {};
+    };
+    if (clipping != kNone) BALEEN_TRY(number(kLateClipState, 1, clipping));
+    if (gradients_.condition == kNone) {
+      BALEEN_TRY_ASSIGN(gradients_.condition, graph_.constant(1, job_.dtype));
+    }
+    BALEEN_TRY(number(kLateCountsState, 0, gradients_.condition));
+    late_gradients_.assign(values.size(), {kNone, kNone});
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] == kNone) continue;
+      const ParameterSpec& p = job_.parameters[i];
+      const ValueType type{p.type.dtype, p.type.shape, p.type.axes};
+      BALEEN_TRY_ASSIGN(const ValueId kept, add_state(p.name + kLateGradientSuffix, type, 0, "optimizer"));
+      late_gradients_[i] = {kept, values[i]};
+      values[i] = kept;
+    }
     return {};
   }
 
@@ -150,12 +187,19 @@ class Updater {
     return options;
   }
 
+  /// A late update is that of the step before.
+  Schedule of_update(const Schedule& schedule) const {
+    if (!gradients_.is_late) return schedule;
+    return [schedule](std::int64_t step) { return schedule(std::max<std::int64_t>(step - 1, 0)); };
+  }
+
   Result<ValueId> scalar(const std::string& name, const std::map<std::string, Schedule>& schedules,
                          const std::string& option, double constant) {
     if (std::none_of(result_.scalars.begin(), result_.scalars.end(), [&](const auto& s) { return s.name == name; })) {
       auto it = schedules.find(option);
-      result_.scalars.push_back(
-          {name, it != schedules.end() ? it->second : Schedule([constant](std::int64_t) { return constant; })});
+      result_.scalars.push_back({name, it != schedules.end()
+                                           ? of_update(it->second)
+                                           : Schedule([constant](std::int64_t) { return constant; })});
     }
     return graph_.scalar(name, job_.dtype);
   }
@@ -214,6 +258,7 @@ class Updater {
         if (!slot.follows.empty()) trained.follows[state] = slot.follows;
       }
       trained.states = values;
+      if (gradients_.is_late) trained.states.push_back(late_gradients_[i].first);
       result_.trained.push_back(std::move(trained));
       baleen_update_t update{};
       update.size = sizeof(update);
@@ -314,7 +359,8 @@ class Updater {
   Graph& graph_;
   const Job& job_;
   LossGradients gradients_;
-  std::vector<LossGradients::One> own_gradients_;  ///< where others are given in their place
+  std::vector<LossGradients::One> own_gradients_;            ///< where others are given in their place
+  std::vector<std::pair<ValueId, ValueId>> late_gradients_;  ///< those of the step before, and this one's
   const Registry& plugins_;
   Descriptor descriptor_;
   std::optional<Plugin> plugin_;

@@ -82,7 +82,8 @@ class Session {
   /// False where a program failed on its way: parameters and states may be of before and after it.
   bool is_whole() const;
   /// True where the last step was not finite and was taken back: parameters and states are finite, and those of the
-  /// step before.
+  /// step before. Of late updates: where it was not finite and parameters are, which it has updated with the gradients
+  /// of the step before.
   bool was_undone() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
@@ -96,6 +97,8 @@ class Session {
   baleen_dtype_t coarsest_dtype() const;
   /// The plan's.
   const std::map<std::string, Approximated>& approximated() const;
+  /// Whether a step makes the update of the step before.
+  bool is_late() const;
   /// The persistent tensors that programs update which learn beside the training.
   const std::set<std::string>& learned_beside() const;
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "baleen/dtype.hpp"
 #include "core/runtime/first_not_finite.hpp"
+#include "core/runtime/host_tensor.hpp"
 #include "core/runtime/state_copy.hpp"
 
 namespace baleen {
@@ -47,6 +49,20 @@ Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64
   was_undone = best[0] != '0' + static_cast<char>(FirstNotFinite::Kind::stored);
   if (best.size() > 1) return ": " + best.substr(1);
   return std::string(": the results of each op were finite on each rank, so a sum over ranks was not");
+}
+
+Status Session::Impl::look_at_parameters(Session& session) {
+  bool is_finite = true;
+  for (const PersistentBuffer& buffer : persistent.buffers) {
+    if (buffer.spec.role != Role::parameter || !is_finite) continue;
+    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, session.read_own(buffer.spec.name));
+    const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(buffer.spec.type.dtype));
+    is_finite = std::ranges::all_of(numbers_of({buffer.spec.type.dtype, {count}, std::move(bytes)}),
+                                    [](double number) { return std::isfinite(number); });
+  }
+  BALEEN_TRY_ASSIGN(const std::vector<std::string> all, of_all_ranks(is_finite ? "finite" : "no"));
+  was_undone = std::ranges::count(all, "finite") == std::ssize(all);
+  return {};
 }
 
 Result<std::string> Session::Impl::repeat_step() {

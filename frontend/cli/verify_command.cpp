@@ -68,7 +68,8 @@ class References {
 
   Result<Record> run(double shake, bool follows) const {
     if (setup_.link) setup_.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{.reference = true, .shake = shake, .followed = follows ? &many_ : nullptr};
+    RecordOptions how{
+        .reference = true, .is_late = many_.is_late, .shake = shake, .followed = follows ? &many_ : nullptr};
     for (const Record::Step& step : many_.steps) how.skipped.push_back(!step.applied);
     return record(options_, setup_, how);
   }
@@ -103,6 +104,7 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   if (setup.link) setup.link->at(-1, "comparing");
   std::string notes;
   if (many.wrong_layouts) notes += "training refuses this plan: " + many.wrong_layouts->message + "\n";
+  if (many.is_late) notes += "a step makes the update of the step before (delayed), in the script alone too\n";
   if (const std::string note = order_note(setup.manifest); !note.empty()) notes += note + "\n";
   print_out("%lld ranks and one rank, %zu steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
             references.steps(), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),

@@ -157,7 +157,7 @@ class Judge {
     if (exact_)
       for (const auto& [name, value] : b.facts)
         if (name != "gradient_norm") compare_metric(a, name, value, of);
-    if (a.applied || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
+    if (a.counts || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
       compare_list(i, Record::gradients, a, b, of);
       compare_norm(i, of);
     }

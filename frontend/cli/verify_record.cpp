@@ -41,10 +41,12 @@ Result<std::vector<double>> read_numbers(Session& session, const PersistentSpec&
   return numbers_of(bytes, spec);
 }
 
-/// The list that a persistent tensor belongs to; kLists for what strategies keep for themselves.
+/// The list that a persistent tensor belongs to; kLists for what strategies keep for themselves, and for gradients that
+/// a late update keeps, which are among the gradients.
 Record::List list_of(const PersistentSpec& spec) {
   if (spec.role == Role::parameter) return Record::parameters;
-  if (spec.role != Role::state || spec.is_of_strategy) return Record::kLists;
+  if (spec.role != Role::state || spec.is_of_strategy || spec.name.ends_with(kLateGradientSuffix))
+    return Record::kLists;
   if (spec.name.starts_with(kGradientPrefix)) return Record::gradients;
   return spec.category == "optimizer" || spec.name == kUpdatesState ? Record::states : Record::kLists;
 }
@@ -54,6 +56,7 @@ class Recorder : public TrainingRun {
  public:
   Recorder(Run& run, Record& record, const RecordOptions& how) : run_(run), record_(record), how_(how) {
     for (const PersistentBuffer& buffer : run.session().persistent().buffers) {
+      if (buffer.spec.name == kLateCountsState) late_counts_ = &buffer.spec;
       const Record::List list = list_of(buffer.spec);
       if (list == Record::kLists) continue;
       std::string name = buffer.spec.name;
@@ -197,6 +200,12 @@ class Recorder : public TrainingRun {
         step.applied = numbers[0] > updates_;
         updates_ = numbers[0];
       }
+    step.counts = step.applied;
+    if (late_counts_) {
+      BALEEN_TRY_ASSIGN(const std::vector<std::byte> bytes, run_.session().read_own(late_counts_->name));
+      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, numbers_of(bytes, *late_counts_));
+      step.counts = numbers[0] != 0;
+    }
     return {};
   }
 
@@ -229,6 +238,7 @@ class Recorder : public TrainingRun {
   std::array<std::vector<std::vector<PieceRun>>, Record::kLists> runs_;
   std::vector<std::vector<double>> kept_;
   std::mt19937 signs_{2013};
+  const PersistentSpec* late_counts_ = nullptr;  ///< where updates are late: whether the step's gradients count
   double updates_ = 0;
   bool is_keeping_ = false;
   std::uint64_t kept_bytes_ = 0;
@@ -388,6 +398,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   flags.silent = true;
   flags.keep_gradients = true;
   flags.takes_gradients = how.followed != nullptr;
+  flags.is_late = how.is_late;
   flags.wrong_layouts = &result.wrong_layouts;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(own, setup, std::move(prepared), flags, false));
   result.mesh = run->mesh();
@@ -396,6 +407,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   BALEEN_TRY(run->train(recorder));
   result.coarsest = run->session().coarsest_dtype();
   result.approximated = run->session().approximated();
+  result.is_late = run->session().is_late();
   result.learned_beside = run->session().learned_beside();
   BALEEN_TRY(recorder.read_last());
   if (setup.link && !how.reference) BALEEN_TRY(exchange(*setup.link, result, recorder.layouts()));

@@ -42,6 +42,7 @@ struct Record {
     double loss = 0;
     Facts facts;          ///< metrics and "gradient_norm"
     bool applied = true;  ///< whether the optimizer's update counted
+    bool counts = true;   ///< whether the gradients do, in this step's update or a late one
     Sketches tensors;     ///< by the places of `names`
   };
   /// What the script's loop asked for with `evaluate`, when `steps` were done.
@@ -75,6 +76,7 @@ struct Record {
   std::vector<Kept> kept;                            ///< where it is asked for, of as many steps as kKeptBytes hold
   std::set<std::string> learned_beside;              ///< the session's
   std::map<std::string, Approximated> approximated;  ///< gradients, by name
+  bool is_late = false;                              ///< a step makes the update of the step before
   std::vector<Copy> copies;                          ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
   Mesh mesh;                                ///< of the ranks
@@ -89,7 +91,8 @@ inline constexpr std::uint64_t kKeptBytes = 1u << 30;
 
 struct RecordOptions {
   bool reference = false;          ///< the script alone: one rank, no strategy, fp64
-  std::vector<bool> skipped = {};  ///< by step, of a reference: its update is taken back
+  std::vector<bool> skipped = {};  ///< by step, of a reference: the update that it made is taken back
+  bool is_late = false;            ///< of a reference: a step makes the update of the step before
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
   bool keeps = false;              ///< `kept`, on rank 0; every rank is asked
   /// Of a reference: it follows what this one kept. Each update takes those gradients, and behind each step parameters

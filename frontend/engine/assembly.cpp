@@ -120,6 +120,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   const bool checks_memory = !flags.keep_gradients && job.check_memory;
   job.keep_gradients = flags.keep_gradients;
   job.takes_gradients = flags.takes_gradients;
+  job.is_late = flags.is_late;
   if (flags.alone) job.strategies.clear();
   CheckpointFacts told = facts_of(job);
   SessionOptions session{

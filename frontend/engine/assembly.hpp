@@ -32,6 +32,7 @@ struct RunFlags {
   bool silent = false;                 ///< what the script prints is not shown
   bool alone = false;                  ///< one rank and no strategy, whatever the manifest and the script say
   bool keep_gradients = false;         ///< as states
+  bool is_late = false;                ///< a step makes the update of the step before, whatever strategies say
   bool takes_gradients = false;        ///< from states that the caller writes before each step
   std::optional<GraphRole> only = {};  ///< as in make_plan; nothing: all graphs
   std::string save = {};               ///< all parameters to this file at the end, before the last evaluation

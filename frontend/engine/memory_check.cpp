@@ -113,65 +113,122 @@ MemoryCheck::Touches MemoryCheck::touches_of(const Executable& executable, const
 
 void MemoryCheck::move_to_blocks(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
                                  Touches& touches) const {
+  move_pieces(executable, segment, launches, touches);
   for (std::size_t i = 0; i < segment.instructions.size(); ++i) {
     if (segment.instructions[i].kind != Instruction::Kind::launch) continue;
     std::set<std::size_t> numbers = touches.compared[i];
     numbers.insert(touches.written[i].begin(), touches.written[i].end());
     for (const std::size_t number : numbers) {
-      if (!is_whole_in_blocks(executable, segment.instructions[i], launches, number)) continue;
+      const auto stretch = stretch_in_blocks(executable, segment.instructions[i], launches, number);
+      if (stretch != Stretch(0, guarded_[number].buffer->bytes)) continue;
       const bool compared = touches.compared[i].erase(number) > 0, changed = touches.changing[i].erase(number) > 0;
       touches.blocks[i].push_back({number, compared, changed, touches.written[i].erase(number) > 0});
     }
   }
 }
 
-bool MemoryCheck::is_whole_in_blocks(const Executable& executable, const Instruction& instruction,
-                                     const BlockLaunches& launches, std::size_t number) const {
+void MemoryCheck::move_pieces(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
+                              Touches& touches) const {
+  std::vector<std::vector<std::pair<std::size_t, bool>>> uses(guarded_.size());  // instructions; is it written there?
+  each_touch(executable, segment, [&](std::size_t number, std::size_t i, const Use& use) {
+    if (!uses[number].empty() && uses[number].back().first == i)
+      uses[number].back().second |= use.is_written;
+    else
+      uses[number].emplace_back(i, use.is_written);
+  });
+  for (std::size_t number = 0; number < guarded_.size(); ++number) {
+    std::vector<std::pair<std::size_t, bool>>& all = uses[number];
+    const bool is_written = std::ranges::any_of(all, [](const auto& use) { return use.second; });
+    // Where it is changed all that changes it, else what reads it first.
+    const bool read_first = !all.empty() && !all.front().second && touches.compared[all.front().first].contains(number);
+    if (is_written && !read_first) std::erase_if(all, [](const auto& use) { return !use.second; });
+    std::vector<std::size_t> pieces;
+    std::uint64_t end = 0;
+    for (const auto& [i, written] : all) {
+      if (read_first && (written || end == guarded_[number].buffer->bytes)) break;
+      const Instruction& instruction = segment.instructions[i];
+      const auto stretch = instruction.kind == Instruction::Kind::launch
+                               ? stretch_in_blocks(executable, instruction, launches, number)
+                               : std::nullopt;
+      if (!stretch || stretch->first != end) break;
+      end = stretch->second;
+      pieces.push_back(i);
+    }
+    if (pieces.size() < 2 || end != guarded_[number].buffer->bytes || (!read_first && pieces.size() != all.size()))
+      continue;
+    const bool was_compared = touches.compared[pieces.front()].erase(number) > 0;
+    touches.changing[pieces.front()].erase(number);
+    touches.written[pieces.back()].erase(number);
+    for (const std::size_t i : pieces) {
+      const std::uint64_t from = stretch_in_blocks(executable, segment.instructions[i], launches, number)->first;
+      touches.blocks[i].push_back({number, was_compared, false, !read_first, from, i == pieces.back()});
+    }
+  }
+}
+
+std::optional<MemoryCheck::Stretch> MemoryCheck::stretch_in_blocks(const Executable& executable,
+                                                                   const Instruction& instruction,
+                                                                   const BlockLaunches& launches,
+                                                                   std::size_t number) const {
   const Guarded& guarded = guarded_[number];
-  bool any = false;
+  std::optional<Stretch> found;
   for (std::uint32_t tensor = 0; tensor + 1 < instruction.address_count; ++tensor) {
     const AddressSource& source = executable.sources[instruction.first_address + tensor];
     if (source.arena != AddressSource::Arena::persistent || holder_of(source.offset) != &guarded) continue;
     const auto blocks = launches.of(executable.kernels[instruction.kernel].get(), tensor);
-    if (!blocks || blocks->each != kBlock || source.offset != guarded.buffer->offset ||
-        blocks->elements * guarded.element != guarded.buffer->bytes)
-      return false;
-    any = true;
+    if (!blocks || blocks->each != kBlock) return std::nullopt;
+    const std::uint64_t from = source.offset - guarded.buffer->offset;
+    const Stretch stretch(from, from + blocks->elements * guarded.element);
+    if (from % guarded.block() != 0 || (found && *found != stretch)) return std::nullopt;
+    found = stretch;
   }
-  return any;
+  return found;
 }
 
-void MemoryCheck::add_pass(const Executable& executable, const Segment& pass, Touches& touches) const {
-  each_touch(executable, pass, [&](std::size_t number, std::size_t i, const Use& use) {
-    if (guarded_[number].is_parameter()) return;
-    touches.compared[i].insert(number);
-    if (!use.is_written) return;
-    touches.changing[i].insert(number);
-    if (!use.is_begun) touches.written[i].insert(number);
-  });
-}
-
-void MemoryCheck::add_update(const Executable& executable, const Segment& update, Touches& touches) const {
-  constexpr std::size_t kNever = SIZE_MAX;
-  struct Times {
-    std::size_t touched = kNever, changed = kNever, written = kNever;  ///< for the first time; the first; the last
-  };
+std::vector<MemoryCheck::Times> MemoryCheck::times_in(const Executable& executable, const Segment& segment) const {
   std::vector<Times> times(guarded_.size());
-  each_touch(executable, update, [&](std::size_t number, std::size_t i, const Use& use) {
-    if (update.instructions[i].guard == Guard::not_first) return;  // no update has a second turn
+  each_touch(executable, segment, [&](std::size_t number, std::size_t i, const Use& use) {
+    // Of an update: there is no second turn.
+    if (segment.name == kUpdate && segment.instructions[i].guard == Guard::not_first) return;
     Times& own = times[number];
     own.touched = std::min(own.touched, i);
     if (!use.is_written) return;
     own.changed = std::min(own.changed, i);
     if (!use.is_begun) own.written = i;
   });
+  return times;
+}
+
+void MemoryCheck::add_change(std::size_t number, const Times& own, Touches& touches) {
+  if (own.changed == kNever) return;
+  touches.compared[own.changed].insert(number);
+  touches.changing[own.changed].insert(number);
+  if (own.written != kNever) touches.written[own.written].insert(number);
+}
+
+void MemoryCheck::add_pass(const Executable& executable, const Segment& pass, Touches& touches) const {
+  const std::vector<Times> times = times_in(executable, pass);
   for (std::size_t number = 0; number < guarded_.size(); ++number) {
     const Times& own = times[number];
+    if (own.touched != kNever && !guarded_[number].is_parameter()) touches.compared[own.touched].insert(number);
+    add_change(number, own, touches);
+  }
+}
+
+void MemoryCheck::add_update(const Executable& executable, const Segment& update, Touches& touches) const {
+  std::set<std::size_t> changed_before;
+  for (const Segment& segment : executable.segments) {
+    if (&segment == &update) break;
+    each_touch(executable, segment, [&](std::size_t number, std::size_t, const Use& use) {
+      if (use.is_written) changed_before.insert(number);
+    });
+  }
+  const std::vector<Times> times = times_in(executable, update);
+  for (std::size_t number = 0; number < guarded_.size(); ++number) {
+    const Times& own = times[number];
+    if (own.touched == kNever && changed_before.contains(number)) continue;  // and compared there
     touches.compared[own.touched == kNever ? 0 : own.touched].insert(number);
-    if (own.changed == kNever) continue;
-    touches.compared[own.changed].insert(number);
-    touches.changing[own.changed].insert(number);
-    if (own.written != kNever) touches.written[own.written].insert(number);
+    add_change(number, own, touches);
   }
 }
 
@@ -204,7 +261,7 @@ const baleen_block_watch_t* MemoryCheck::blocks(const Instruction& instruction) 
   active_.clear();
   for (const BlockTouch& touch : touched) {
     Guarded& guarded = guarded_[touch.number];
-    active_.push_back({&guarded, touch.is_compared && guarded.is_known, touch.is_written});
+    active_.push_back({&guarded, touch.is_compared && guarded.is_known, touch.is_written, touch.from});
   }
   block_watch_ = {
       sizeof block_watch_, this,
@@ -218,8 +275,8 @@ const baleen_block_watch_t* MemoryCheck::blocks(const Instruction& instruction) 
 bool MemoryCheck::before_block(std::uint64_t first) {
   for (const ActiveBlocks& one : active_) {
     if (!one.is_compared) continue;
-    const std::uint64_t from = first * one.guarded->element;
-    if (one.guarded->digest(from) == one.guarded->digests[first / kBlock]) continue;
+    const std::uint64_t from = one.from + first * one.guarded->element;
+    if (one.guarded->digest(from) == one.guarded->digests[from / one.guarded->block()]) continue;
     const std::lock_guard lock(mutex_);
     if (!damage_) damage_ = damage(*one.guarded, from, in_step());
     return false;
@@ -228,15 +285,17 @@ bool MemoryCheck::before_block(std::uint64_t first) {
 }
 
 void MemoryCheck::after_block(std::uint64_t first) {
-  for (const ActiveBlocks& one : active_)
-    if (one.is_written) one.guarded->digests[first / kBlock] = one.guarded->digest(first * one.guarded->element);
+  for (const ActiveBlocks& one : active_) {
+    const std::uint64_t from = one.from + first * one.guarded->element;
+    if (one.is_written) one.guarded->digests[from / one.guarded->block()] = one.guarded->digest(from);
+  }
 }
 
 Status MemoryCheck::after(const Instruction& instruction) {
   const auto i = static_cast<std::size_t>(&instruction - instructions_);
   if (damage_) return *std::exchange(damage_, std::nullopt);
   for (const BlockTouch& touch : touches_->blocks[i])
-    if (touch.is_changed || touch.is_written) guarded_[touch.number].is_known = touch.is_written;
+    if (touch.is_changed || (touch.is_written && touch.is_last)) guarded_[touch.number].is_known = touch.is_written;
   for (const std::size_t number : touches_->written[i]) digest(guarded_[number]);
   return {};
 }

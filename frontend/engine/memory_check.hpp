@@ -15,13 +15,15 @@
 namespace baleen::app {
 
 /// Digests of this rank's stored parameters and states, made where they have been written last and compared where they
-/// are used next. Each update compares all of them, where it touches them first and again where it writes them first.
-/// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), each
-/// time; parameters they only read, so the next update finds what these have lost. What is lost between a comparison
-/// and the end of the same instruction is taken for right. Only of memory that the host sees; others have codes that
-/// correct errors. Kernels that tell of their blocks have each compared, and its digest made, while it is in the cache
-/// (docs/measurements/training.md); all else costs two passes over it a step. Each update also compares the seed and
-/// the number of steps, from which random numbers come. [one thread, but for blocks]
+/// are used next. Each update compares all of them, where it touches them first and again where it writes them first;
+/// what the pass before has updated already (a late update) was compared there, where it was written first.
+/// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), where
+/// they touch and where they write them first; parameters they only read, so the next update finds what these have
+/// lost. What is lost between a comparison and the end of the same instruction is taken for right. Only of memory that
+/// the host sees; others have codes that correct errors. Kernels that tell of their blocks have each compared, and its
+/// digest made, while it is in the cache (docs/measurements/training.md), updates in pieces too; all else costs two
+/// passes over it a step. Each update also compares the seed and the number of steps, from which random numbers come.
+/// [one thread, but for blocks]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
@@ -49,10 +51,20 @@ class MemoryCheck : public InstructionWatch {
     std::uint64_t digest(std::uint64_t from) const;  ///< of the block that begins at this byte
     std::uint64_t block() const;                     ///< bytes
   };
-  /// What a launch does block by block.
+  /// What a launch does block by block: to the whole tensor, or to a piece, if others of its segment do the rest. A
+  /// piece is compared and written for itself.
   struct BlockTouch {
     std::size_t number;  ///< in guarded_
     bool is_compared, is_changed, is_written;
+    std::uint64_t from = 0;  ///< the piece's first byte
+    bool is_last = true;     ///< of the pieces
+  };
+  using Stretch =
+      std::pair<std::uint64_t, std::uint64_t>;  ///< bytes of a tensor: the first, and the one behind the last
+  static constexpr std::size_t kNever = SIZE_MAX;
+  /// Instructions that touch a tensor: the first, the first that changes it, the last that writes it.
+  struct Times {
+    std::size_t touched = kNever, changed = kNever, written = kNever;
   };
   /// By instruction of a segment, as numbers in guarded_: what is compared before it, what it begins to write, and what
   /// it ends to write, which gets its digest behind it.
@@ -68,9 +80,15 @@ class MemoryCheck : public InstructionWatch {
   Touches touches_of(const Executable& executable, const Segment& segment, const BlockLaunches* launches) const;
   void move_to_blocks(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
                       Touches& touches) const;
-  bool is_whole_in_blocks(const Executable& executable, const Instruction& instruction, const BlockLaunches& launches,
-                          std::size_t number) const;
+  /// Pieces one behind the other that change all of a tensor, or read all of it before anything else does.
+  void move_pieces(const Executable& executable, const Segment& segment, const BlockLaunches& launches,
+                   Touches& touches) const;
+  /// What a launch goes over in blocks of this tensor; nothing where it does so in another way.
+  std::optional<Stretch> stretch_in_blocks(const Executable& executable, const Instruction& instruction,
+                                           const BlockLaunches& launches, std::size_t number) const;
   void add_pass(const Executable& executable, const Segment& pass, Touches& touches) const;
+  std::vector<Times> times_in(const Executable& executable, const Segment& segment) const;  ///< by number
+  static void add_change(std::size_t number, const Times& own, Touches& touches);
   void add_update(const Executable& executable, const Segment& update, Touches& touches) const;
   const Guarded* holder_of(std::uint64_t offset) const;
   Status compare(const Guarded& guarded) const;
@@ -94,6 +112,7 @@ class MemoryCheck : public InstructionWatch {
   struct ActiveBlocks {
     Guarded* guarded;
     bool is_compared, is_written;
+    std::uint64_t from;
   };
   std::vector<ActiveBlocks> active_;  ///< of the launch that tells of blocks
   baleen_block_watch_t block_watch_{};

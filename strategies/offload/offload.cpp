@@ -32,6 +32,8 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "MiB of a value that an elementwise update has in the device at a time; 0: all of it"),
                   BALEEN_OPTION("tile_mb", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "0", "", "",
                                 "MiB of a parameter that a product or an embedding reads at a time; 0: all of it"),
+                  BALEEN_OPTION("delay_update", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
+                                "a step makes the update of the step before, in the midst of its backward pass"),
                   BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
                                 "uses, as updates and layers, that run while what a later one needs is on its way"));
 
@@ -49,6 +51,7 @@ struct Options {
   std::int64_t min_elements = 1;
   std::uint64_t piece_bytes = 0;  ///< 0: no pieces
   std::uint64_t tile_bytes = 0;   ///< 0: no tiles
+  bool delays_update = false;
   std::uint32_t ahead = 1;
 };
 
@@ -66,6 +69,7 @@ class Offload : public Strategy {
     const double piece = std::ceil(settings.number("piece_mb") * 1048576 / BALEEN_PIECE_BYTES);
     options.piece_bytes = static_cast<std::uint64_t>(piece) * BALEEN_PIECE_BYTES;
     options.tile_bytes = static_cast<std::uint64_t>(settings.number("tile_mb") * 1048576);
+    options.delays_update = settings.boolean("delay_update");
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
     return std::make_unique<Offload>(std::move(options));
   }
@@ -82,11 +86,25 @@ class Offload : public Strategy {
     return {};
   }
 
+  Status gradients(GraphView, Gradients gradients) override {
+    if (options_.delays_update) gradients.delay_update();
+    return {};
+  }
+
   /// The train graph comes first. A program that learns beside it need not have what options name.
   Status schedule(GraphView graph, Scheduling scheduling) override {
     Values values(graph, scheduling);
     if (!tiled_.empty()) scheduling.note(tiled_);
     tiled_.clear();
+    if (options_.delays_update && values.is_late()) {
+      if (scheduling.micro_batches() > 1)
+        return invalid(
+            "`delay_update` hides an update in the backward pass of a step with one micro-batch, and here are " +
+            std::to_string(scheduling.micro_batches()) +
+            "; take `gradient_accumulation_steps = 1`, or leave it out: beside so many micro-batches an update is "
+            "short");
+      scheduling.note("each step makes the update of the step before, in the midst of its backward pass");
+    }
     if (options_.as_needed) lacking_ = scheduling.lacking_bytes();
     moved_here_ = 0;
     const bool all = options_.as_needed && options_.states.empty() && options_.parameters.empty() &&

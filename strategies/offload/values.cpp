@@ -31,11 +31,24 @@ bool Values::is_of_update(baleen_value_t id) {
   return assigns == 1 && users.size() > 1;
 }
 
+std::string Values::late_of(baleen_value_t id) {
+  const std::string name(view(graph_.value(id).name));
+  constexpr std::string_view kLate = BALEEN_LATE_GRADIENT;
+  return name.ends_with(kLate) ? name.substr(0, name.size() - kLate.size()) : "";
+}
+
 std::vector<Stored> Values::states() {
   std::vector<Stored> all;
   for (baleen_value_t id = 0; id < graph_.value_count(); ++id)
-    if (is_source(graph_.value(id), BALEEN_ROLE_STATE) && is_of_update(id)) all.push_back(stored(id));
+    if (is_source(graph_.value(id), BALEEN_ROLE_STATE) && is_of_update(id) && late_of(id).empty())
+      all.push_back(stored(id));
   return all;
+}
+
+bool Values::is_late() {
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id)
+    if (is_source(graph_.value(id), BALEEN_ROLE_STATE) && !late_of(id).empty()) return true;
+  return false;
 }
 
 std::vector<Stored> Values::parameters() {
@@ -52,6 +65,11 @@ std::vector<baleen_value_t> Values::origins(baleen_value_t id) {
 
 std::vector<Stored> Values::gradients() {
   std::vector<Stored> all;
+  for (baleen_value_t id = 0; id < graph_.value_count(); ++id) {
+    if (!is_source(graph_.value(id), BALEEN_ROLE_STATE) || late_of(id).empty()) continue;
+    all.push_back(stored(id));
+    all.back().name = late_of(id);
+  }
   for (const Stored& parameter : parameters()) {
     const baleen_value_info_t info = graph_.value(parameter.value);
     const std::vector<baleen_op_t> users(info.users, info.users + info.user_count);

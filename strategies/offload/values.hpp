@@ -23,19 +23,25 @@ class Values {
  public:
   Values(GraphView graph, const Scheduling& scheduling) : graph_(graph), scheduling_(scheduling) {}
 
-  /// States that the update alone reads, and assigns once.
+  /// States that the update alone reads, and assigns once; no late gradients.
   std::vector<Stored> states();
   /// Parameters themselves, no compute copies.
   std::vector<Stored> parameters();
-  /// What the update reads of each parameter's gradient, and what collectives, casts, sums and joints made that of.
+  /// What the update reads of each parameter's gradient, and what collectives, casts, sums and joints made that of. Of
+  /// a late one what is kept from step to step.
   std::vector<Stored> gradients();
   /// What the forward pass makes and the backward pass reads, or runs again from.
   std::vector<Stored> activations();
+
+  /// Whether the update is that of the step before.
+  bool is_late();
 
  private:
   Stored stored(baleen_value_t id) const;
   bool is_source(const baleen_value_info_t& value, baleen_role_t role);
   bool is_of_update(baleen_value_t id);
+  /// Whose gradient a state keeps from step to step; empty: no parameter's.
+  std::string late_of(baleen_value_t id);
   baleen_phase_t phase_of(baleen_value_t id) const { return graph_.info(graph_.value(id).producer).phase; }
   /// Inputs of the op that makes a value.
   std::vector<baleen_value_t> origins(baleen_value_t id);

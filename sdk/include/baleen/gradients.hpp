@@ -45,6 +45,8 @@ class Gradients {
   void approximate(std::size_t number, double share) {
     check(gradients_->approximate(gradients_->self, number, share));
   }
+  /// A step makes the update of the step before, so that it need not wait for the backward pass.
+  void delay_update() { check(gradients_->delay_update(gradients_->self)); }
   /// A state of fp32 with a term per index of dimension 0, whose sum alone has a meaning.
   baleen_value_t add_terms(std::string_view name, std::span<const std::int64_t> shape) {
     baleen_value_t state = BALEEN_NONE;

@@ -6,6 +6,7 @@
 
 #define BALEEN_MAX_SPLIT 4
 #define BALEEN_MAX_AHEAD 64
+#define BALEEN_LATE_GRADIENT ".late_gradient" /* behind a parameter's name: baleen_gradients_t.delay_update */
 #define BALEEN_PIECE_BYTES 524288 /* so that any dtype has whole blocks of a store in it */
 
 BALEEN_BEGIN
@@ -82,8 +83,15 @@ typedef struct baleen_gradients_t {
      * added in later steps, infinity. `baleen verify` allows four times as much, as ranks' terms may be larger than
      * their mean, and judges what the update makes of it. Of several that say so their sum. */
     baleen_status_t (*approximate)(void* self, uint64_t number, double share);
+    /* A step of the training makes the update of the step before, whose gradients, factor of clipping and condition are
+     * kept in states (Ren et al., arXiv 2101.06840, section 5.2). So it need not wait for the backward pass; it runs in
+     * the midst of it where there is one micro-batch. The first step makes none; what the last one found is left.
+     * Schedules and the count of updates are those of the update that is made. `baleen verify` compares with the script
+     * alone whose updates are as late. Programs that learn beside the training are left as they are. What a
+     * parameter's gradient is kept in is named by it and BALEEN_LATE_GRADIENT. */
+    baleen_status_t (*delay_update)(void* self);
 } baleen_gradients_t;
-BALEEN_ASSERT_TABLE(baleen_gradients_t, approximate, 96);
+BALEEN_ASSERT_TABLE(baleen_gradients_t, delay_update, 104);
 
 /* A further candidate for one op along `axes`. The strategy that adds it lowers it, unless the op runs on the
  * pieces unmodified. */

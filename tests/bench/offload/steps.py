@@ -25,6 +25,7 @@ from throughput import write_text  # noqa: E402
 MIB = 1 << 20
 WARM_UP = 3
 EVERYTHING = 'parameters = ["*"]\ngradients = ["*"]\nactivations = ["*"]\n'
+DELAYED = "delay_update = true\n"
 CASES = {  # what lies outside, and where
     "inside": None,
     "states, host": ("", "host"),
@@ -33,6 +34,9 @@ CASES = {  # what lies outside, and where
     "states, nvme": ("", "nvme"),
     "states and parameters, nvme": ('parameters = ["*"]\n', "nvme"),
     "everything, nvme": (EVERYTHING, "nvme"),
+    "states, nvme, delayed": (DELAYED, "nvme"),
+    "states and parameters, nvme, delayed": (DELAYED + 'parameters = ["*"]\n', "nvme"),
+    "everything, nvme, delayed": (DELAYED + EVERYTHING, "nvme"),
 }
 
 

@@ -10,6 +10,7 @@ struct Bad {
   std::vector<std::string> says;
   bool planned = true;  ///< `plan` refuses it too
   int exit_code = 2;
+  std::vector<std::string> arguments = {};
 };
 
 void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
@@ -20,7 +21,7 @@ TEST_P(BadOffload, IsRefusedWithThePlaceAndTheFix) {
   const Bad& bad = GetParam();
   for (const std::string command : {"run", "plan"}) {
     if (command == "plan" && !bad.planned) continue;
-    const ProcessResult result = run_parity({command}, "gpt", manifest_of({{"data", 1}}, bad.plan), {});
+    const ProcessResult result = run_parity({command}, "gpt", manifest_of({{"data", 1}}, bad.plan), bad.arguments);
     EXPECT_EQ(result.exit_code, bad.exit_code) << command << result.out << result.err;
     for (const std::string& words : bad.says)
       EXPECT_NE(result.err.find(words), std::string::npos) << words << ": " << result.err;
@@ -53,6 +54,13 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"APatternWithoutActivations",
             offloaded_to("host", "", "activations = [\"tail.*\"]\n"),
             {"strategy `offload`, schedule: `activations`: \"tail.*\" matches no value of the forward pass"}},
+        Bad{"DelayWithoutBackwardPassesToHideIn",
+            offloaded_to("host", "", "delay_update = true\n"),
+            {"strategy `offload`, schedule: `delay_update` hides an update", "here are 2;",
+             "`gradient_accumulation_steps = 1`"},
+            true,
+            2,
+            {"accumulate=2"}},
         Bad{"AFractionAboveOne", offloaded_to("host", "", "fraction = 1.5\n"), {"ranks.toml:", "`fraction`", "1.5"}},
         Bad{"NoneAhead",
             offloaded_to("host", "", "ahead = 0\n"),

@@ -119,5 +119,48 @@ TEST_F(GivenNotFinite, ParametersAreNamedAndNotSaved) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
+/// A step of a late update updates with the gradients of the step before, which were finite: so its parameters are
+/// worth keeping, though the step itself is not finite. They are those that a run has which goes on.
+TEST_F(GivenNotFinite, ALateUpdateKeepsItsParameters) {
+  if (!has_plugin("strategy", "offload")) GTEST_SKIP() << "no strategy `offload` in this tree";
+  for (const std::string plan : {"", "{strategy=\"zero\", stage=3}, "}) {
+    if (!plan.empty() && !has_plugin("strategy", "zero")) continue;
+    const TemporaryFolder folder;
+    const auto run = [&](const std::string& name, const std::string& more) {
+      const std::string script = folder.write(
+          name + ".lua",
+          "local baleen = require 'baleen'\nlocal nn, rows = baleen.nn, {}\n"
+          "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+          "local mine = nn.layer { kind = 'mine', forward = function(self, x) return baleen.ops.exp(x * x) end }\n"
+          "return baleen.job { " +
+              more +
+              "model = nn.sequential { nn.linear { name = 'first', out = 8 }, mine {}, nn.linear { name = 'last', out "
+              "= 2 } },\n"
+              "  loss = nn.cross_entropy {}, data = baleen.data.table { rows = rows, held_out = 0 }, batch = 8, steps "
+              "= 5,\n"
+              "  optimizer = baleen.optimizer('adamw', { lr = function(step) return step == 2 and 1e4 or 0.1 end }) "
+              "}\n");
+      std::vector<std::string> words{
+          "run",    script,
+          "--save", folder / (name + ".safetensors"),
+          "--set",  "mesh.data=" + std::string(plan.empty() ? "1" : "2"),
+          "--set",  "plan=[" + plan + "{strategy=\"offload\", min_elements=1000000, delay_update=true}]"};
+      return run_baleen(words);
+    };
+    const ProcessResult result = run("model", "");
+    EXPECT_EQ(result.exit_code, 6) << result.err;
+    EXPECT_NE(result.err.find(" at step 5 (the loss of the step before was "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("the parameters after step 5 are saved in "), std::string::npos) << result.err;
+    const ProcessResult on = run("on", "on_nan = 'continue', ");
+    EXPECT_EQ(on.exit_code, 0) << on.err;
+    const auto read = [&](const std::string& name) {
+      std::ifstream file(folder / name, std::ios::binary);
+      return std::string{std::istreambuf_iterator<char>(file), {}};
+    };
+    EXPECT_FALSE(read("on.safetensors").empty());
+    EXPECT_TRUE(read("model.after-step-5.safetensors") == read("on.safetensors")) << plan;
+  }
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -32,8 +32,6 @@ TEST_P(OffloadedStates, ChangeNoBit) {
   }
 }
 
-const MeshAxes kOne{{"data", 1}}, kTwo{{"data", 2}};
-
 INSTANTIATE_TEST_SUITE_P(
     Everywhere, OffloadedStates,
     testing::Values(Mix{"OneRank", kOne, ""}, Mix{"MicroBatches", kOne, "", {"accumulate=2", "clip=1.0"}},
@@ -98,8 +96,6 @@ INSTANTIATE_TEST_SUITE_P(
         Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nstates = [\"head.*\"]\ngradients = [\"*.0.*\"]\n"}),
     [](const auto& one) { return one.param.name; });
 
-/// Of the largest matrices' 331,776 elements 131,072 at a time.
-const std::vector<std::string> kLarge{"layers=1", "dim=288", "heads=2", "batch=2", "context=8", "clip=1.0"};
 const std::string kPieces = "piece_mb = 0.5\n";
 
 INSTANTIATE_TEST_SUITE_P(InPieces, OffloadedStates,

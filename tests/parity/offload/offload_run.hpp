@@ -18,6 +18,11 @@ inline std::string zero(int stage) { return plan_entry("zero", "stage = " + std:
 
 constexpr double kMiB = 1 << 20;
 
+inline const MeshAxes kOne{{"data", 1}}, kTwo{{"data", 2}};
+
+/// Of the largest matrices' 331,776 elements pieces of half a MiB have 131,072.
+inline const std::vector<std::string> kLarge{"layers=1", "dim=288", "heads=2", "batch=2", "context=8", "clip=1.0"};
+
 /// A run that is repeated with values outside the device.
 struct Mix {
   std::string name;

@@ -124,6 +124,7 @@ Experiments of_recompute_and_pipeline() {
       {"strategy.offload.min_elements", {of_gpt(counts, kData, {kUnset, "100000"})}},
       {"strategy.offload.piece_mb", {of_large(counts, {kUnset, "0.5"})}},
       {"strategy.offload.tile_mb", {of_large(program, {kUnset, "0.5"})}},
+      {"strategy.offload.delay_update", {of_gpt(program, kData, {kUnset, "true"})}},
       {"strategy.offload.ahead", {of_gpt(program, kData, {kUnset, "5"})}},
       {"strategy.pipeline.axis", {of_pipeline(counts, {kUnset, text("rows")}, {}, kRows)}},
       {"strategy.pipeline.schedule", {of_pipeline(counts, {})}},

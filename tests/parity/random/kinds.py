@@ -70,6 +70,8 @@ def offload(rng):
     for what in ("parameters", "gradients", "activations"):
         if chance(rng, 0.4):
             options[what] = ["*"]
+    if chance(rng, 0.4):
+        options["delay_update"] = True
     return ("offload", options)
 
 

@@ -91,5 +91,38 @@ TEST(Calls, BlocksMayLeaveNoSoonerThanTheProductBefore) {
   EXPECT_EQ(summa.order().substr(0, 18), "bbbbwwlbbwwllbbwwl");
 }
 
+/// What is sent must not be overwritten while it is on its way: a parameter that is gathered is updated in its place
+/// when that is over, though nobody has read the result yet.
+TEST(Calls, ThatReadAParameterAreOverBeforeItIsUpdated) {
+  GraphMaker m;
+  m.graph.set_mesh({{{"data", 2}}});
+  const auto lies = [&](ValueId v, const char* layout) {
+    m.graph.value(v).layout = *parse_layout(layout);
+    return v;
+  };
+  const ValueId p = lies(m.parameter("p", {64}), "S0"), s = lies(m.state("s", {64}), "S0");
+  const ValueId whole = lies(
+      m.op("all_gather", {p}, {{"axes", Attributes::ints({0})}, {"from", std::string("S0")}, {"to", std::string("R")}}),
+      "R");
+  m.assign(p, lies(m.binary(BALEEN_X_ADD, p, s), "S0"));
+  m.output("sum", lies(m.sum(whole, {0}), "R"));
+  auto graph = scheduled(m.graph, 1);
+  ASSERT_TRUE(graph) << graph.error().text();
+  const auto device = make_device(TOY);
+  std::vector<PersistentSpec> specs{{"p", {BALEEN_F64, {64}, {}}, Role::parameter, "parameters", *parse_layout("S0")},
+                                    {"s", {BALEEN_F64, {64}, {}}, Role::state, "optimizer", *parse_layout("S0")}};
+  CompileOptions options;
+  options.at = {1};
+  const auto program =
+      Program::compile(*graph, *device, lay_out(specs, device->alignment(), m.graph.mesh(), {1}), options);
+  ASSERT_TRUE(program) << program.error().text();
+  const Executable& e = program->executable();
+  std::string order;
+  for (const Segment& segment : e.segments)
+    for (const Instruction& i : segment.instructions)
+      order += i.kind == Instruction::Kind::begin ? "b" : i.kind == Instruction::Kind::wait ? "w" : "l";
+  EXPECT_EQ(order, "bwll") << "begin, wait, the update, the sum";
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -1,5 +1,6 @@
 #include "unit/core/runtime/small_job.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -95,6 +96,7 @@ Result<Job> make_job(const JobOptions& options) {
   job.batch = options.batch;
   job.seed = 7;
   job.dtype = options.dtype;
+  job.is_late = options.is_late;
   return job;
 }
 
@@ -151,6 +153,17 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, job.mesh, *registry_));
     BALEEN_TRY(connect(options, job.mesh));
     session_options.communicator = communicator_.get();
+  }
+  if (std::ranges::any_of(job.strategies, [](const MemberSpec& one) { return one.name == "offload"; })) {
+    session_options.offload_places = {{"host", {}}};
+    session_options.open_store = [&registry = *registry_](
+                                     std::size_t,
+                                     const OffloadStore::Needs& needs) -> Result<std::unique_ptr<OffloadStore>> {
+      BALEEN_TRY_ASSIGN(const Descriptor host, registry.find("offload", "host"));
+      BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(host, {}, {7, "", "test"}));
+      BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(host));
+      return OffloadStore::create(plugin, *settings.get(), needs);
+    };
   }
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.only));
   BALEEN_TRY_ASSIGN(session, Session::create(plan, *device_, data, *monitors_, session_options));

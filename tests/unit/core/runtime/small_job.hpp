@@ -21,11 +21,13 @@ struct JobOptions {
   std::string transport = {};                       ///< with several ranks: the member
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
-  Mesh mesh = {};                           ///< with several ranks; if none is given, one axis `data`
-  std::vector<MemberSpec> strategies = {};  ///< several ranks that are given none have `data`
+  Mesh mesh = {};  ///< with several ranks; if none is given, one axis `data`
+  /// Several ranks that are given none have `data`. What `offload` moves lies in the host's memory.
+  std::vector<MemberSpec> strategies = {};
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   InstructionWatch* watch = nullptr;  ///< of programs' runs
+  bool is_late = false;               ///< a step makes the update of the step before
   bool attention = false;             ///< between embedding and hidden layer, causal, of two heads
 };
 

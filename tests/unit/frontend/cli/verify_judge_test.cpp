@@ -289,7 +289,7 @@ TEST(VerifyJudge, TakesASkippedStepWithoutItsGradients) {
   const auto off = [](bool applied) {
     return first_words(difference(BALEEN_F16, [&](Record& r) {
       set(r, 1, Record::gradients, 1, {INFINITY, 0, 0, 0});
-      r.steps[0].applied = applied;
+      r.steps[0].applied = r.steps[0].counts = applied;
     }));
   };
   EXPECT_EQ(off(false), "");

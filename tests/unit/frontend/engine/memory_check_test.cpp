@@ -178,6 +178,75 @@ TEST_F(MemoryCheckTest, FindsBitsInBlocksOfLaunches) {
   EXPECT_EQ(categories, (std::set<std::string>{"optimizer", "parameters"}));
 }
 
+/// Updates that handle pieces, in their own section or in the backward pass: each piece is compared for itself, and
+/// written so.
+class PiecesOfUpdates : public MemoryCheckTest, public testing::WithParamInterface<bool> {};
+
+TEST_P(PiecesOfUpdates, FindTheirBits) {
+  if (!test::has_plugin("strategy", "offload")) GTEST_SKIP() << "no strategy `offload` in this tree";
+  TurnsBits watch(check_);
+  test::JobOptions wide;
+  wide.width = 2000;  // four pieces of the last matrix
+  wide.is_late = GetParam();
+  wide.strategies = {
+      {"offload", {{"piece_mb", {0.5, "test"}}, {"min_elements", {std::int64_t{16}, "test"}}}, {}, "test"}};
+  train(wide, &watch);
+  EXPECT_EQ(watch.device_tells(), watch.told() > 0);
+  std::mt19937_64 random(test::seed());
+  int large = 0;
+  for (const PersistentBuffer* one : guarded()) {
+    if (one->bytes < 2'000'000 || !session().own_memory(*one)) continue;
+    ++large;
+    for (std::uint64_t piece = 0; piece < 4; ++piece) {
+      const std::uint64_t byte = (piece << 19) + random() % (1 << 18);
+      turn(*one, 8 * byte);
+      const auto facts = session().step();
+      ASSERT_FALSE(facts) << "byte " << byte << " of " << one->spec.name;
+      const std::string& message = facts.error().message;
+      EXPECT_EQ(message.find("`" + one->spec.name + "` is no longer what the last update wrote"), 0u) << message;
+      EXPECT_NE(message.find(" in bytes " + std::to_string(byte / 65536 * 65536) + " to "), std::string::npos)
+          << message << ", byte " << byte;
+      turn(*one, 8 * byte);
+      for (int i = 0; i < 3; ++i) step();
+    }
+  }
+  EXPECT_EQ(large, GetParam() ? 2 : 1) << "the parameter, and the gradient that waits";
+}
+
+INSTANTIATE_TEST_SUITE_P(MemoryCheck, PiecesOfUpdates, testing::Bool(),
+                         [](const auto& one) { return one.param ? "OfTheStepBefore" : "OfTheStep"; });
+
+/// The same within any step.
+TEST_F(MemoryCheckTest, FindsBitsOfLateUpdatesBetweenAnyTwoInstructions) {
+  TurnsBits turns(check_);
+  test::JobOptions late;
+  late.is_late = true;
+  train(late, &turns);
+  int found = 0;
+  std::set<std::string> names;
+  for (const PersistentBuffer* one : guarded()) {
+    names.insert(one->spec.name);
+    for (int at = 0;; ++at, ++found) {
+      turns.turn(const_cast<std::byte*>(session().own_memory(*one)), at);
+      auto facts = session().step();
+      if (!turns.has_turned()) {
+        turns.turn(nullptr, 0);
+        break;
+      }
+      if (facts) facts = session().step();
+      ASSERT_FALSE(facts) << one->spec.name << " before instruction " << at;
+      EXPECT_NE(facts.error().message.find("`" + one->spec.name + "` is no longer what"), std::string::npos)
+          << facts.error().message;
+      turn(*one, 0);
+      check_.attach(session());
+      step();
+    }
+  }
+  EXPECT_TRUE(names.contains("hidden.weight.late_gradient"));
+  EXPECT_TRUE(names.contains("optimizer.late_counts"));
+  EXPECT_GT(found, 50);
+}
+
 /// Within a step too there is no time at which a lost bit would be taken for right.
 TEST_F(MemoryCheckTest, FindsBitsThatAreLostBetweenAnyTwoInstructions) {
   if (!test::has_plugin("strategy", "precision")) GTEST_SKIP() << "no strategy `precision` in this tree";
