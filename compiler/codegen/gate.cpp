@@ -17,7 +17,8 @@ class GateFinder {
       const auto output = std::ranges::find(lowered_.outputs, name, &std::pair<std::string, LowValue>::first);
       return output != lowered_.outputs.end() && comes_before(output->second);
     };
-    if (!known_before("loss") || !known_before("gradient_norm")) return std::nullopt;
+    // The norm first: where it is late, waits stay where they are.
+    if (!known_before("gradient_norm") || !known_before("loss")) return std::nullopt;
     return gate_;
   }
 

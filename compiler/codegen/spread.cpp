@@ -16,7 +16,9 @@ constexpr double kWorkOfElement = 8;
 
 class PieceSpreader {
  public:
-  PieceSpreader(const Lowered& lowered, const std::vector<ProgramStep>& steps) : lowered_(lowered), steps_(steps) {}
+  PieceSpreader(const Lowered& lowered, const std::vector<ProgramStep>& steps,
+                const std::map<std::uint32_t, std::uint32_t>& puts)
+      : lowered_(lowered), steps_(steps), puts_(puts) {}
 
   /// Which step each goes in front of: itself, if it stays.
   std::vector<StepNumber> run() {
@@ -59,7 +61,9 @@ class PieceSpreader {
   bool is_in_the_way(const ProgramStep& step, const Touched& group) const {
     const auto reads = [&](LowValue v) { return group.written.contains(lowered_.root_of(v)); };
     const auto writes = [&](LowValue v) {
-      const std::uint32_t root = lowered_.root_of(v), slot = lowered_.storages[root].slot;
+      const std::uint32_t root = lowered_.root_of(v);
+      const auto put = puts_.find(root);
+      const std::uint32_t slot = put == puts_.end() ? lowered_.storages[root].slot : put->second;
       return group.written.contains(root) || group.read.contains(root) || (slot != kNone && group.slots.contains(slot));
     };
     return std::ranges::any_of(step.reads, reads) || std::ranges::any_of(step.writes, writes);
@@ -102,12 +106,14 @@ class PieceSpreader {
 
   const Lowered& lowered_;
   const std::vector<ProgramStep>& steps_;
+  const std::map<std::uint32_t, std::uint32_t>& puts_;
 };
 
 }  // namespace
 
-std::vector<std::size_t> spread_pieces(const Lowered& lowered, std::vector<ProgramStep>& steps) {
-  const std::vector<StepNumber> targets = PieceSpreader(lowered, steps).run();
+std::vector<std::size_t> spread_pieces(const Lowered& lowered, std::vector<ProgramStep>& steps,
+                                       const std::map<std::uint32_t, std::uint32_t>& puts) {
+  const std::vector<StepNumber> targets = PieceSpreader(lowered, steps, puts).run();
   std::vector<StepNumber> order(steps.size()), numbers(steps.size());
   for (StepNumber s = 0; s < steps.size(); ++s) order[s] = s;
   // What is moved stands before the step that it goes in front of.

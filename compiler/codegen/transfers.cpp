@@ -252,7 +252,10 @@ class TransferScheduler {
       states.back().next = part.value.next;
       states.back().from = pieces.new_number(states.back().from);
     }
-    const std::vector<StepNumber> numbers = spread_pieces(lowered_, steps_);
+    std::map<std::uint32_t, std::uint32_t> puts;
+    for (const State& state : states)
+      if (state.next != kNone) puts[lowered_.root_of(state.next)] = lowered_.storage_of(state.old).slot;
+    const std::vector<StepNumber> numbers = spread_pieces(lowered_, steps_, puts);
     for (State& state : states)
       if (state.from > 0) state.from = numbers[state.from - 1] + 1;
     states_ = std::move(states);

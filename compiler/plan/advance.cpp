@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "baleen/dtype.hpp"
 #include "compiler/plan/passes.hpp"
 
 namespace baleen {
@@ -12,6 +13,8 @@ namespace {
 
 /// Collectives that may be under way when the squares of an earlier one's result are computed.
 constexpr std::size_t kUnderWay = 2;
+/// An update of more pieces than these is spread.
+constexpr std::uint64_t kFewPieces = 4;
 
 /// Moves ops from the section of the update into that of the backward pass. A place there is the number of its ops that
 /// come before.
@@ -80,16 +83,53 @@ class UpdateAdvancer {
     return place;
   }
 
-  /// What makes new values goes behind the readers of the old ones, and what that alone needs right before it.
+  /// Behind what a value of this step comes from; 0: nothing of the backward pass.
+  std::size_t made_at(ValueId v) const {
+    const OpId producer = graph_.value(v).producer;
+    if (const auto found = places_.find(producer); found != places_.end()) return found->second;
+    std::size_t last = 0;
+    if (numbers_.contains(producer))
+      for (const ValueId from : graph_.op(producer).inputs)
+        if (graph_.value(from).rank() > 0) last = std::max(last, made_at(from));
+    return last;
+  }
+
+  /// Where the new value is made of a state that waits for this update; 0: no input of the op is one.
+  std::size_t next_made_at(const Op& op) const {
+    std::size_t last = 0;
+    for (const ValueId v : op.inputs)
+      for (const OpId user : graph_.value(v).users) {
+        const Op& assign = graph_.op(user);
+        if (!assigns(assign) || assign.inputs[0] != v) continue;
+        const std::optional<std::size_t> made = maker(assign.inputs[1]);
+        if (!made || !is_independent_[*made]) last = std::max(last, made_at(assign.inputs[1]));
+      }
+    return last;
+  }
+
+  /// Whether it handles so many pieces that these are to have the whole backward pass.
+  bool is_large(const Op& op) const {
+    return std::ranges::any_of(op.inputs, [&](ValueId v) {
+      const Value& value = graph_.value(v);
+      const auto bytes = static_cast<std::uint64_t>(element_count(value.shape)) * dtype_size(value.dtype);
+      return value.offloaded_piece > 0 && bytes > kFewPieces * value.offloaded_piece;
+    });
+  }
+
+  /// What makes new values goes behind the readers of the old ones, and what that alone needs right before it. What is
+  /// small stands where the next step's gradient is made, rather than all in a row where the pass begins. A collective
+  /// stays: it writes in its result's place where nothing of its section reads that.
   void advance_independent() {
     std::map<std::size_t, std::size_t> own;  // places of what makes new values
     for (std::size_t i = 0; i < update_.ops.size(); ++i) {
       if (!assigns(op(i)) || graph_.value(op(i).inputs[0]).rank() == 0) continue;
       const std::optional<std::size_t> made = maker(op(i).inputs[1]);
-      if (!made || !is_independent_[*made]) continue;
+      if (!made || !is_independent_[*made] || op(*made).kind->has(kCollective)) continue;
       const std::optional<std::size_t> place = behind_readers(op(i).inputs[0]);
       if (place) own[*made] = std::max(own[*made], *place);
     }
+    for (auto& [i, place] : own)
+      if (!is_large(op(i))) place = std::max(place, next_made_at(op(i)));
     std::vector<char> is_needed(update_.ops.size(), 0);
     for (std::size_t i = update_.ops.size(); i-- > 0;) {
       if (!own.contains(i) && !is_needed[i]) continue;
@@ -114,13 +154,13 @@ class UpdateAdvancer {
       changes |= round == 0 && !buckets.empty();
     }
     for (std::size_t i = update_.ops.size(); i-- > 0;) {
-      if (!is_needed[i] || own.contains(i) || op(i).schedule->bucket) continue;
-      std::size_t place = backward_.ops.size();
+      if (!is_needed[i] || op(i).schedule->bucket) continue;
+      std::optional<std::size_t> place;
       for (const ValueId v : op(i).outputs)
         for (const OpId user : graph_.value(v).users)
           if (const auto reader = numbers_.find(user); reader != numbers_.end() && is_needed[reader->second])
-            place = std::min(place, earlier_.at(reader->second));
-      earlier_[i] = std::max(earlier_[i], place);
+            place = std::min(place.value_or(backward_.ops.size()), earlier_.at(reader->second));
+      if (place) earlier_[i] = std::max(earlier_[i], *place);
     }
   }
 

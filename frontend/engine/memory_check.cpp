@@ -141,7 +141,8 @@ void MemoryCheck::move_pieces(const Executable& executable, const Segment& segme
     const bool is_written = std::ranges::any_of(all, [](const auto& use) { return use.second; });
     // Where it is changed all that changes it, else what reads it first.
     const bool read_first = !all.empty() && !all.front().second && touches.compared[all.front().first].contains(number);
-    if (is_written && !read_first) std::erase_if(all, [](const auto& use) { return !use.second; });
+    if (!is_written && !read_first) continue;
+    if (!read_first) std::erase_if(all, [](const auto& use) { return !use.second; });
     std::vector<std::size_t> pieces;
     std::uint64_t end = 0;
     for (const auto& [i, written] : all) {

@@ -19,11 +19,12 @@ namespace baleen::app {
 /// what the pass before has updated already (a late update) was compared there, where it was written first.
 /// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), where
 /// they touch and where they write them first; parameters they only read, so the next update finds what these have
-/// lost. What is lost between a comparison and the end of the same instruction is taken for right. Only of memory that
-/// the host sees; others have codes that correct errors. Kernels that tell of their blocks have each compared, and its
-/// digest made, while it is in the cache (docs/measurements/training.md), updates in pieces too; all else costs two
-/// passes over it a step. Each update also compares the seed and the number of steps, from which random numbers come.
-/// [one thread, but for blocks]
+/// lost. What is lost between a comparison and the end of the same instruction is taken for right; in what several
+/// instructions of a pass write without telling of blocks, until the last of them. Only of memory that the host sees;
+/// others have codes that correct errors. Kernels that tell of their blocks have each compared, and its digest made,
+/// while it is in the cache (docs/measurements/training.md), updates in pieces too; all else costs two passes over it a
+/// step. Each update also compares the seed and the number of steps, from which random numbers come. [one thread, but
+/// for blocks]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.

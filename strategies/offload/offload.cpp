@@ -158,18 +158,18 @@ class Offload : public Strategy {
   /// the smallest other one. Of states and parameters the first graph that is run and has one of this name decides,
   /// since the others find it where that one leaves it.
   std::vector<Stored> needed(const std::string& what, const std::vector<Stored>& may_go, Scheduling& scheduling) {
-    const bool is_lasting = what == "states" || what == "parameters";
-    std::uint64_t& moved = is_lasting ? moved_ : moved_here_;
+    const auto lasts = [&](const Stored& one) { return what == "states" || what == "parameters" || one.waits; };
+    const auto key = [&](const Stored& one) { return what + " " + one.name; };
     std::vector<Stored> goes, stays;
     const auto go = [&](const Stored& one) {
-      moved += held_bytes(what, one, scheduling);
-      if (is_lasting) goes_.insert_or_assign(one.name, true);
+      (lasts(one) ? moved_ : moved_here_) += held_bytes(what, one, scheduling);
+      if (lasts(one)) goes_.insert_or_assign(key(one), true);
       goes.push_back(one);
     };
     const auto lacks = [&] { return lacking_ - std::min(lacking_, moved_ + moved_here_); };
     for (const Stored& one : may_go) {
-      const auto decided = goes_.find(one.name);
-      if (is_lasting && decided != goes_.end()) {
+      const auto decided = goes_.find(key(one));
+      if (lasts(one) && decided != goes_.end()) {
         if (decided->second) goes.push_back(one);
       } else if (lacks() > 0 && held_bytes(what, one, scheduling) <= lacks()) {
         go(one);
@@ -182,8 +182,9 @@ class Offload : public Strategy {
       stays.pop_back();
     }
     if (!stays.empty()) scheduling.could_do_more();
-    if (is_lasting && lacking_ > 0)
-      for (const Stored& one : stays) goes_.emplace(one.name, false);
+    if (lacking_ > 0)
+      for (const Stored& one : stays)
+        if (lasts(one)) goes_.emplace(key(one), false);
     return goes;
   }
 
@@ -249,7 +250,7 @@ class Offload : public Strategy {
   /// Bytes, where only what is needed goes: `moved_` of states and parameters in all graphs so far, `moved_here_` of
   /// others in the graph at hand.
   std::uint64_t lacking_ = 0, moved_ = 0, moved_here_ = 0;
-  std::map<std::string, bool> goes_;  ///< states and parameters of all graphs so far
+  std::map<std::string, bool> goes_;  ///< what lasts, in all graphs so far: by kind and name
 };
 
 }  // namespace

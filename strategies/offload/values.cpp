@@ -69,6 +69,16 @@ std::vector<Stored> Values::gradients() {
     if (!is_source(graph_.value(id), BALEEN_ROLE_STATE) || late_of(id).empty()) continue;
     all.push_back(stored(id));
     all.back().name = late_of(id);
+    all.back().waits = true;
+    // What it is made of, where it is not the gradient itself, which lies in its place.
+    const baleen_value_info_t late = graph_.value(id);
+    const std::vector<baleen_op_t> users(late.users, late.users + late.user_count);
+    for (const baleen_op_t user : users) {
+      const auto op = graph_.op(user);
+      if (op->kind() != "assign" || op->inputs()[0] != id) continue;
+      const baleen_value_t next = op->inputs()[1];
+      if (graph_.value(next).role != BALEEN_ROLE_GRADIENT) add_gradients(next, late_of(id), all);
+    }
   }
   for (const Stored& parameter : parameters()) {
     const baleen_value_info_t info = graph_.value(parameter.value);

@@ -16,6 +16,7 @@ struct Stored {
   std::uint64_t bytes = 0;  ///< of the rank that has most
   std::int64_t elements = 0;
   bool is_part = false;  ///< of a gradient that is listed too: it goes where that does
+  bool waits = false;    ///< a gradient that is kept from step to step
 };
 
 /// The values of one graph, as strategies see it in the phase `schedule`.

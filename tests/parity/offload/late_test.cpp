@@ -56,6 +56,11 @@ INSTANTIATE_TEST_SUITE_P(
         Mix{"Tied", kOne, "", {"tied", "clip=1.0"}, kEverything}, Mix{"InPieces", kOne, "", kLarge},
         Mix{"EverythingInPieces", kOne, "", kLarge, kEverything}, Mix{"Data", kTwo, "", {"clip=1.0"}, kParameters},
         Mix{"Zero1", kTwo, zero(1), {"clip=1.0"}, kEverything}, Mix{"Zero2", kTwo, zero(2), {}, kEverything},
+        Mix{"ManyPieces", kOne, "", {"layers=1", "dim=400", "heads=2", "batch=2", "context=8"}, kEverything},
+        Mix{"OneBit",
+            kTwo,
+            plan_entry("data") + plan_entry("compress", "method = \"1bit\"\nwarmup_steps = 2\nmin_elements = 64\n"),
+            {"clip=1.0"}},
         Mix{"Zero3", kTwo, zero(3), kLarge, kEverything}, Mix{"Lamb", kOne, "", {"optimizer=lamb"}, kParameters},
         Mix{"Muon", kTwo, zero(1), {"optimizer=muon"}},
         Mix{"Bf16", kOne, plan_entry("precision", "dtype = \"bf16\"\n"), {"clip=1.0"}, kEverything},
@@ -115,6 +120,24 @@ TEST(LateUpdate, TakesWhatThePlanSays) {
     EXPECT_EQ(account.at("planned_bytes.total"), planned["total"].get<double>());
     EXPECT_EQ(account.at("allocated_bytes") + account.at("planned_bytes.device"), planned["total"].get<double>());
     EXPECT_EQ(account.at("planned_bytes.offloaded"), planned["offloaded"].get<double>());
+  }
+}
+
+/// Parameters that are gathered have no second copy: their new shards wait for it. Gradients of 16 bits are not held
+/// until the update.
+TEST(LateUpdate, HoldsHardlyMoreBesideOtherStrategies) {
+  const auto planned = [](const std::string& plan) {
+    return planned_gpt(manifest_of(kTwo, plan), kLarge)["classes"][0]["planned_bytes"];
+  };
+  const std::string outside = "min_elements = 16\ngradients = [\"*\"]\n";
+  constexpr double kMatrix = 331776 * 4;
+  for (const auto& [plan, gathers] :
+       {std::pair(zero(1), true), std::pair(zero(2), true),
+        std::pair(plan_entry("data") + plan_entry("precision", "dtype = \"bf16\"\n"), false)}) {
+    const auto late = planned(plan + offloaded_to("host", "", outside + kLate));
+    const auto ordinary = planned(plan + offloaded_to("host", "", outside));
+    const double shards = gathers ? ordinary["parameters"].get<double>() / 2 : 0;
+    EXPECT_LT(late["total"].get<double>(), ordinary["total"].get<double>() + shards + 2 * kMatrix) << plan;
   }
 }
 

@@ -378,10 +378,10 @@ TEST(Transfers, OnlyWhatIsElementwiseAndLargerIsDoneInPieces) {
   EXPECT_EQ(puts(sum(150000, 0)), 1);
 }
 
-/// Eight products of a backward pass, and an update of four pieces that reads nothing of the step. With `reads` the
-/// last product is of what is updated.
+/// Eight products of a backward pass, and an update of nine pieces that reads nothing of the step. With `reads` the
+/// last product is of what is updated, which is then got as a whole and once more in pieces.
 Graph early_update(bool reads) {
-  constexpr std::int64_t kSide = 512;
+  constexpr std::int64_t kSide = 768;
   GraphMaker m;
   const ValueId p = m.parameter("p", {kSide, kSide}), s = m.state("s", {kSide, kSide});
   ValueId x = m.batch("x", {2, kSide});
@@ -427,8 +427,8 @@ std::string order_of(Graph graph) {
 /// What lies in a store moves beside the work of the steps between: pieces stand evenly among them, and none before
 /// what reads the old value.
 TEST(Transfers, PiecesOfAnUpdateInTheBackwardPassStandApart) {
-  EXPECT_EQ(order_of(early_update(false)), "ummummummumm");
-  EXPECT_EQ(order_of(early_update(true)), "mmmmmmmmuuuu");
+  EXPECT_EQ(order_of(early_update(false)), "umumumumumumumumu");
+  EXPECT_EQ(order_of(early_update(true)), "mmmmmmmmuuuuuuuuu");
 }
 
 /// A parameter of four tiles, each of them read by a product of its own; its gradient is made tile by tile, and the
