@@ -31,12 +31,7 @@ class PieceSpreader {
   }
 
  private:
-  /// Of an update, in the backward pass.
-  bool is_early(StepNumber s) const {
-    const LoweredSection& section = lowered_.sections[steps_[s].section];
-    return section.phase == Phase::backward && section.loop < 0 && !steps_[s].call && steps_[s].wait_for == kNone &&
-           lowered_.ops[steps_[s].op].op.phase == Phase::update;
-  }
+  bool is_early(StepNumber s) const { return is_early_update(lowered_, steps_[s]); }
   bool continues(StepNumber first, StepNumber s) const {
     return is_early(first) && is_early(s) && steps_[s].op == steps_[first].op &&
            steps_[s].section == steps_[first].section;
@@ -110,6 +105,12 @@ class PieceSpreader {
 };
 
 }  // namespace
+
+bool is_early_update(const Lowered& lowered, const ProgramStep& step) {
+  const LoweredSection& section = lowered.sections[step.section];
+  const Op& op = lowered.ops[step.op].op;
+  return section.phase == Phase::backward && section.loop < 0 && op.phase == Phase::update && op.kind->has(kPointwise);
+}
 
 std::vector<std::size_t> spread_pieces(const Lowered& lowered, std::vector<ProgramStep>& steps,
                                        const std::map<std::uint32_t, std::uint32_t>& puts) {

@@ -9,6 +9,9 @@
 
 namespace baleen {
 
+/// Whether it is an elementwise update in the backward pass.
+bool is_early_update(const Lowered& lowered, const ProgramStep& step);
+
 /// Steps in a row that are pieces of one update are moved apart, if they stand in the backward pass (advance_updates):
 /// evenly, by the work of the steps between, as far as nothing else touches what they write, or writes what they read.
 /// So what they have in an offload store moves beside that work. `puts`: slots of the

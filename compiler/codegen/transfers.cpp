@@ -14,10 +14,6 @@ namespace {
 
 using StepNumber = std::size_t;
 
-/// A value of more pieces than this is got once more for an update in the backward pass, piece by piece, though what
-/// read it there stands right before.
-constexpr std::uint64_t kPiecesTogether = 4;
-
 /// Updates that may run while what an earlier one made is still being put.
 constexpr std::size_t kBehind = 1;
 
@@ -190,12 +186,6 @@ class TransferScheduler {
     if (made.is_sum) first.guard = Guard::not_first;
   }
 
-  /// An elementwise update in the backward pass.
-  bool is_early(StepNumber s) const {
-    const Op& op = lowered_.ops[steps_[s].op].op;
-    return phase_of(s) == Phase::backward && op.phase == Phase::update && op.kind->has(kPointwise);
-  }
-
   void add_use(std::uint32_t root, Uses& uses, StepNumber s, std::size_t number) {
     const ProgramStep& step = steps_[s];
     if (uses.open.empty() && !uses.parts.back().empty() && (!uses.made || s > uses.made->last)) {
@@ -203,8 +193,8 @@ class TransferScheduler {
       const bool in_loop = loop_of(s) >= 0 || loop_of(last) >= 0;
       const bool enters = uses.made ? loop_of(s) != loop_of(last) : in_loop && steps_[last].section != step.section;
       const Storage& storage = lowered_.storages[root];
-      const bool in_pieces = storage.piece_bytes > 0 && storage.bytes > kPiecesTogether * storage.piece_bytes &&
-                             is_early(s) != is_early(last);
+      const bool in_pieces = storage.piece_bytes > 0 && storage.bytes > kFewPieces * storage.piece_bytes &&
+                             is_early_update(lowered_, step) != is_early_update(lowered_, steps_[last]);
       if (number - uses.number > uses.ahead + 1 || enters || in_pieces) uses.parts.emplace_back();
     }
     uses.parts.back().push_back(s);

@@ -13,8 +13,6 @@ namespace {
 
 /// Collectives that may be under way when the squares of an earlier one's result are computed.
 constexpr std::size_t kUnderWay = 2;
-/// An update of more pieces than these is spread.
-constexpr std::uint64_t kFewPieces = 4;
 
 /// Moves ops from the section of the update into that of the backward pass. A place there is the number of its ops that
 /// come before.

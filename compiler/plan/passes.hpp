@@ -57,7 +57,6 @@ struct UpdateResult {
   std::vector<TrainedParameter> trained;  ///< with the gradients as they are summed
   std::vector<StopRule> stops;
   std::map<std::string, double> approximated;  ///< as in LossGradients
-  bool is_late = false;                        ///< a step makes the update of the step before
 };
 
 /// Appends global norm, clipping, the optimizer's ops and the assigns. Output "gradient_norm" is added, and "applied"

@@ -334,7 +334,6 @@ Result<UpdateResult> plan_train(const Job& job, const Graph& described, bool sch
     const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
     plan.closed_forms = placer.take_closed_forms();
     plan.coarsest = coarsest_dtype(graph, job.dtype);
-    plan.is_late = update.is_late;
     for (auto& [parameter, approximated] : plan.approximated) approximated.shares[from] = 0;
     for (const auto& [parameter, share] : update.approximated) plan.approximated[parameter].shares[from] = share;
     if (!schedules) continue;

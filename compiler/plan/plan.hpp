@@ -92,6 +92,9 @@ inline constexpr const char* kLateGradientSuffix = BALEEN_LATE_GRADIENT;
 inline constexpr const char* kLateCountsState = "optimizer.late_counts";
 inline constexpr const char* kLateClipState = "optimizer.late_clip";
 
+/// A late update of a value of more pieces than these is spread over the backward pass, and gets it once more for that.
+inline constexpr std::uint64_t kFewPieces = 4;
+
 /// A graph that is ready to be compiled, with its name among the job's.
 struct PlannedGraph {
   std::string name;
@@ -130,7 +133,6 @@ struct Plan {
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
   std::map<std::string, Approximated> approximated;  ///< by parameter
-  bool is_late = false;                              ///< a step makes the update of the step before
   Lack lack = {};                                    ///< what strategies did about it
   std::vector<std::string> notes;                    ///< lines for the user, of annotations and strategies
   std::vector<ClosedForm> closed_forms;              ///< of the train graph's values, as strategies say

@@ -76,7 +76,6 @@ class Updater {
     BALEEN_TRY(assign(count_, counted));
     result_.stops = std::move(gradients_.stops);
     result_.approximated = std::move(gradients_.approximated);
-    result_.is_late = gradients_.is_late;
     return std::move(result_);
   }
 

@@ -282,7 +282,7 @@ Result<Facts> Session::step() {
   const std::string when = "at step " + std::to_string(impl.steps_done) + before;
   std::string where;
   if (gate && !is_finite(facts)) {
-    if (impl.is_late) {
+    if (is_late()) {
       BALEEN_TRY(impl.look_at_parameters(*this));
     } else {
       BALEEN_TRY_ASSIGN(where, impl.repeat_step());
@@ -379,7 +379,7 @@ std::int64_t Session::position() const {
 }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
-bool Session::is_late() const { return impl_->is_late; }
+bool Session::is_late() const { return impl_->persistent.find(kLateCountsState) != nullptr; }
 const std::map<std::string, Approximated>& Session::approximated() const { return impl_->approximated; }
 const std::set<std::string>& Session::learned_beside() const { return impl_->learned_beside; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }

@@ -26,7 +26,6 @@ void add_learned(const PlannedGraph& planned, std::set<std::string>& names) {
 Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
   approximated = plan.approximated;
-  is_late = plan.is_late;
   for (const PlannedGraph& planned : plan.graphs) add_learned(planned, learned_beside);
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;

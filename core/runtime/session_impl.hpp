@@ -22,7 +22,6 @@ struct Session::Impl : JobPrograms {
   SessionOptions options;
   baleen_dtype_t coarsest = BALEEN_F32;
   std::map<std::string, Approximated> approximated;
-  bool is_late = false;  ///< a step makes the update of the step before
   std::set<std::string> learned_beside;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;

@@ -123,6 +123,21 @@ TEST(LateUpdate, TakesWhatThePlanSays) {
   }
 }
 
+/// What waits is stored as moments are: with AdamW a rank holds 12 bytes where it held 8 of an element of which it
+/// updates its part, P/N (zero 1 to 3) or P; and ranks send what they send without delay.
+TEST(LateUpdate, HoldsTheClosedFormAndSendsNoMore) {
+  for (const std::string& plan : {plan_entry("data"), zero(1), zero(2), zero(3)}) {
+    const auto one = [&](const std::string& more) {
+      return planned_gpt(manifest_of(kTwo, plan + more), kLarge)["classes"][0];
+    };
+    const auto late = one(plan_entry("offload", kInside + kLate)), ordinary = one("");
+    const auto held = ordinary["planned_bytes"]["optimizer"].get<double>();
+    EXPECT_GT(held, 0) << plan;
+    EXPECT_EQ(late["planned_bytes"]["optimizer"].get<double>(), held / 8 * 12) << plan;
+    EXPECT_EQ(late["sent_bytes"], ordinary["sent_bytes"]) << plan;
+  }
+}
+
 /// Parameters that are gathered have no second copy: their new shards wait for it. Gradients of 16 bits are not held
 /// until the update.
 TEST(LateUpdate, HoldsHardlyMoreBesideOtherStrategies) {

@@ -216,67 +216,50 @@ TEST_P(PiecesOfUpdates, FindTheirBits) {
 INSTANTIATE_TEST_SUITE_P(MemoryCheck, PiecesOfUpdates, testing::Bool(),
                          [](const auto& one) { return one.param ? "OfTheStepBefore" : "OfTheStep"; });
 
-/// The same within any step.
-TEST_F(MemoryCheckTest, FindsBitsOfLateUpdatesBetweenAnyTwoInstructions) {
-  TurnsBits turns(check_);
-  test::JobOptions late;
-  late.is_late = true;
-  train(late, &turns);
-  int found = 0;
-  std::set<std::string> names;
-  for (const PersistentBuffer* one : guarded()) {
-    names.insert(one->spec.name);
-    for (int at = 0;; ++at, ++found) {
-      turns.turn(const_cast<std::byte*>(session().own_memory(*one)), at);
-      auto facts = session().step();
-      if (!turns.has_turned()) {
-        turns.turn(nullptr, 0);
-        break;
-      }
-      if (facts) facts = session().step();
-      ASSERT_FALSE(facts) << one->spec.name << " before instruction " << at;
-      EXPECT_NE(facts.error().message.find("`" + one->spec.name + "` is no longer what"), std::string::npos)
-          << facts.error().message;
-      turn(*one, 0);
-      check_.attach(session());
-      step();
-    }
-  }
-  EXPECT_TRUE(names.contains("hidden.weight.late_gradient"));
-  EXPECT_TRUE(names.contains("optimizer.late_counts"));
-  EXPECT_GT(found, 50);
-}
-
 /// Within a step too there is no time at which a lost bit would be taken for right.
-TEST_F(MemoryCheckTest, FindsBitsThatAreLostBetweenAnyTwoInstructions) {
+class BetweenInstructions : public MemoryCheckTest {
+ protected:
+  /// Turns a bit of each tensor before each instruction of a step; all are found. `among` are names of tensors.
+  void find_all(const test::JobOptions& options, const std::set<std::string>& among) {
+    TurnsBits turns(check_);
+    train(options, &turns);
+    std::set<std::string> missing = among;
+    int found = 0;
+    for (const PersistentBuffer* one : guarded()) {
+      missing.erase(one->spec.name);
+      for (int at = 0;; ++at, ++found) {
+        turns.turn(const_cast<std::byte*>(session().own_memory(*one)), at);
+        auto facts = session().step();
+        if (!turns.has_turned()) {  // a step has no more instructions
+          turns.turn(nullptr, 0);
+          break;
+        }
+        if (facts) facts = session().step();
+        ASSERT_FALSE(facts) << one->spec.name << " before instruction " << at;
+        EXPECT_NE(facts.error().message.find("`" + one->spec.name + "` is no longer what"), std::string::npos)
+            << facts.error().message;
+        turn(*one, 0);
+        check_.attach(session());
+        step();
+      }
+    }
+    EXPECT_TRUE(missing.empty()) << *missing.begin();
+    EXPECT_GT(found, 50);
+  }
+};
+
+TEST_F(BetweenInstructions, FindsBitsWithALossScale) {
   if (!test::has_plugin("strategy", "precision")) GTEST_SKIP() << "no strategy `precision` in this tree";
-  TurnsBits turns(check_);
   test::JobOptions scaled;
   scaled.accumulate = 2;
   scaled.strategies = {{"precision", {{"dtype", {std::string("fp16"), "test"}}}, {}, "test"}};
-  train(scaled, &turns);
-  bool has_scale = false;
-  int found = 0;
-  for (const PersistentBuffer* one : guarded()) {
-    has_scale |= one->spec.name == "precision.loss_scale";
-    for (int at = 0;; ++at, ++found) {
-      turns.turn(const_cast<std::byte*>(session().own_memory(*one)), at);
-      auto facts = session().step();
-      if (!turns.has_turned()) {  // a step has no more instructions
-        turns.turn(nullptr, 0);
-        break;
-      }
-      if (facts) facts = session().step();
-      ASSERT_FALSE(facts) << one->spec.name << " before instruction " << at;
-      EXPECT_NE(facts.error().message.find("`" + one->spec.name + "` is no longer what"), std::string::npos)
-          << facts.error().message;
-      turn(*one, 0);
-      check_.attach(session());
-      step();
-    }
-  }
-  EXPECT_TRUE(has_scale);
-  EXPECT_GT(found, 50);
+  find_all(scaled, {"precision.loss_scale"});
+}
+
+TEST_F(BetweenInstructions, FindsBitsOfLateUpdates) {
+  test::JobOptions late;
+  late.is_late = true;
+  find_all(late, {"hidden.weight.late_gradient", "optimizer.late_counts"});
 }
 
 /// What the host writes is right.
