@@ -24,15 +24,15 @@ Result<bool> OffloadStore::maps(const Plugin& plugin) {
 
 Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const baleen_settings_t& settings,
                                                            const Needs& needs) {
-  if (needs.outstanding > BALEEN_OFFLOAD_MAX_OUTSTANDING)
+  if (needs.outstanding >= BALEEN_OFFLOAD_MAX_OUTSTANDING)
     return invalid("the program has up to " + std::to_string(needs.outstanding) +
                    " transfers under way at a time, and a store takes " +
-                   std::to_string(BALEEN_OFFLOAD_MAX_OUTSTANDING) + "; let values be got fewer uses ahead");
+                   std::to_string(BALEEN_OFFLOAD_MAX_OUTSTANDING - 1) + "; let values be got fewer uses ahead");
   std::unique_ptr<OffloadStore> made(new OffloadStore(plugin));
   BALEEN_TRY_ASSIGN(made->table_, plugin.table<baleen_offload_t>("offload"));
   baleen_offload_spec_t spec{};
   spec.size = sizeof(spec);
-  spec.outstanding = std::max<std::uint32_t>(1, needs.outstanding);
+  spec.outstanding = needs.outstanding + 1;  // `read` and `write` may come beside them
   spec.budget = needs.budget;
   spec.who = abi(needs.who);
   if (needs.device) {

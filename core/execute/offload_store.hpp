@@ -18,7 +18,7 @@ namespace baleen {
 class OffloadStore {
  public:
   struct Needs {
-    std::uint32_t outstanding = 1;  ///< transfers that are not over at a time, at most
+    std::uint32_t outstanding = 0;  ///< transfers of programs that are not over at a time, at most
     std::uint64_t budget = 0;       ///< bytes that all slots may take; 0: as the place has
     std::string who;                ///< "rank 3", for messages
     /// A device with memory of its own whose copies are to reach the slots of a store that maps them; it outlives the

@@ -290,6 +290,11 @@ void Program::settle() {
   impl_->communicator->forget_begun();
 }
 
+void Program::settle_transfers() {
+  if (!impl_) return;
+  for (const ProgramTransfer& transfer : impl_->transfers) event_wait(*transfer.done, transfer.begun);
+}
+
 Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,
                                  const CompileOptions& options) {
   BALEEN_TRY_ASSIGN(Executable executable, baleen::compile(scheduled, DeviceTarget(device), persistent, options));

@@ -53,6 +53,9 @@ class Program {
   /// Where a failed run has left calls unfinished: ends them, so that its memory may go. The communicator is of no use
   /// afterwards.
   void settle();
+  /// Where a failed run has left transfers under way: waits for them, so that what runs next has its memory, and the
+  /// stores, for itself.
+  void settle_transfers();
 
   const Executable& executable() const;
   const MemoryReport& memory() const { return executable().memory; }

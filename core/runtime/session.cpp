@@ -41,7 +41,13 @@ Status Session::Impl::put(const Program& program, const std::string& name, const
   if (port->bytes != size)
     return internal("input `" + name + "` takes " + std::to_string(port->bytes) + " bytes, not " +
                     std::to_string(size));
+  settle_transfers();
   return device.check(device.table().copy(device.handle(), device.stream(), work_arena.at(port->offset), bytes, size));
+}
+
+void Session::Impl::settle_transfers() {
+  if (is_whole) return;
+  for (JobProgram& one : programs) one.program.settle_transfers();
 }
 
 Result<HostTensor> Session::Impl::get(const Program& program, const std::string& name) {
@@ -89,6 +95,7 @@ Status Session::Impl::run(Program& program, std::uint64_t step, InstructionWatch
   run_options.watch = watch;
   run_options.gate = std::move(gate);
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
+  settle_transfers();
   is_whole = false;
   BALEEN_TRY(program.run(device.stream(), run_options));
   is_whole = true;

@@ -61,6 +61,8 @@ struct Session::Impl : JobPrograms {
   Status put_piece(const Program& program, const NamedType& input, const HostTensor& tensor);
   /// Gives the values of the program's schedules at its step.
   Result<Facts> put_scalars(const JobProgram& program, std::int64_t step);
+  /// Those of a program that was cut short, which still have memory.
+  void settle_transfers();
   Status run(Program& program, std::uint64_t step, InstructionWatch* watch, std::function<Status()> gate = {});
   Status run(Program& program, std::uint64_t step) { return run(program, step, options.watch); }
   /// Behind a step of late updates that is not finite, of which it has updated nothing: sets `was_undone` if all

@@ -1,9 +1,12 @@
 /// \file A session from its plan to its last record, with the tree's own plugins.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
+#include "support/places.hpp"
 #include "unit/core/runtime/small_job.hpp"
 
 namespace baleen::test {
@@ -54,6 +57,86 @@ TEST(Session, TwoRunsAreTheSameBitForBit) {
   EXPECT_EQ(losses(*a.session, 5), losses(*b.session, 5));
   for (const PersistentBuffer& buffer : a.session->persistent().buffers)
     EXPECT_EQ(parameter(*a.session, buffer.spec.name), parameter(*b.session, buffer.spec.name)) << buffer.spec.name;
+}
+
+/// Does something before an instruction of a run, counted from 0, while transfers are under way.
+class Interferes : public InstructionWatch {
+ public:
+  explicit Interferes(std::function<Status()> act) : act_(std::move(act)) {}
+  void before_number(int instruction) { left_ = instruction; }
+  bool has_acted() const { return left_ < 0; }
+
+  bool sees(const Executable&, std::size_t, const BlockLaunches*) override { return true; }
+  Status before(const Instruction&) override { return left_-- == 0 ? act_() : Status(); }
+  Status after(const Instruction&) override { return {}; }
+
+ private:
+  static constexpr int kNever = 1 << 30;
+  int left_ = kNever;
+  std::function<Status()> act_;
+};
+
+/// Parameters and states are got and put in pieces of half a MiB, each of which takes a while.
+JobOptions in_pieces(InstructionWatch& watch) {
+  JobOptions wide;
+  wide.width = 2000;
+  wide.dtype = BALEEN_F32;
+  wide.lr = 0;  // a run that is cut short changes no parameter
+  wide.watch = &watch;
+  wide.store = "late";
+  wide.store_folder = LATE;
+  wide.strategies = {{"offload",
+                      {{"piece_mb", {0.5, "test"}},
+                       {"min_elements", {std::int64_t{16}, "test"}},
+                       {"parameters", {std::vector<std::string>{"*"}, "test"}}},
+                      {},
+                      "test"}};
+  return wide;
+}
+
+/// What a run that failed had under way is over before another one uses its memory and the store.
+TEST(Session, RunsAfterARunThatWasCutShort) {
+  if (!has_plugin("strategy", "offload")) GTEST_SKIP() << "no strategy `offload` in this tree";
+  TemporaryFolder folder;
+  Interferes watch([] { return invalid("ended here"); });
+  MAKE_RUN(run, folder, in_pieces(watch));
+  ASSERT_GT(run.session->offload_traffic().got, 0u);
+  const auto expected = run.session->evaluate(2);
+  ASSERT_TRUE(expected) << expected.error().text();
+  for (int at = 0;; ++at) {
+    watch.before_number(at);
+    const auto facts = run.session->step();
+    if (!watch.has_acted()) {
+      EXPECT_GT(at, 20);
+      break;
+    }
+    ASSERT_FALSE(facts);
+    ASSERT_EQ(facts.error().message, "ended here");
+    const auto after = run.session->evaluate(2);
+    ASSERT_TRUE(after) << after.error().text() << " (cut short before instruction " << at << ')';
+    EXPECT_EQ(after->at("held_out_loss"), expected->at("held_out_loss")) << "before instruction " << at;
+  }
+}
+
+/// As at a gate: the store takes one operation more than its programs have under way.
+TEST(Session, ReadsFromAStoreThatAllIsUnderWayIn) {
+  if (!has_plugin("strategy", "offload")) GTEST_SKIP() << "no strategy `offload` in this tree";
+  TemporaryFolder folder;
+  const PersistentBuffer* stored = nullptr;
+  Session* session = nullptr;
+  std::array<std::byte, 64> some;
+  Interferes watch([&] { return session->read_own(*stored, 0, some); });
+  MAKE_RUN(run, folder, in_pieces(watch));
+  session = run.session.get();
+  for (const PersistentBuffer& buffer : session->persistent().buffers)
+    if (buffer.is_offloaded()) stored = &buffer;
+  ASSERT_TRUE(stored);
+  for (int at = 0;; ++at) {
+    watch.before_number(at);
+    const auto facts = session->step();
+    ASSERT_TRUE(facts) << facts.error().text() << " (read before instruction " << at << ')';
+    if (!watch.has_acted()) break;
+  }
 }
 
 TEST(Session, MicroBatchesChangeNothing) {

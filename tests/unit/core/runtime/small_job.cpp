@@ -114,6 +114,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   std::vector<PluginPlace> places{{build_dir() + "/lib/baleen/plugins", "test"}};
   if (const std::string spikes = build_dir() + "/tests/spike"; std::filesystem::exists(spikes))
     places.push_back({spikes, "test"});
+  if (!options.store_folder.empty()) places.push_back({options.store_folder, "test"});
   BALEEN_TRY_ASSIGN(Registry found, Registry::discover(places, Log()));
   registry_ = std::make_unique<Registry>(std::move(found));
   BALEEN_TRY_ASSIGN(Job job, make_job(options));
@@ -155,13 +156,13 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
     session_options.communicator = communicator_.get();
   }
   if (std::ranges::any_of(job.strategies, [](const MemberSpec& one) { return one.name == "offload"; })) {
-    session_options.offload_places = {{"host", {}}};
-    session_options.open_store = [&registry = *registry_](
+    session_options.offload_places = {{options.store, {}}};
+    session_options.open_store = [&registry = *registry_, store = options.store](
                                      std::size_t,
                                      const OffloadStore::Needs& needs) -> Result<std::unique_ptr<OffloadStore>> {
-      BALEEN_TRY_ASSIGN(const Descriptor host, registry.find("offload", "host"));
-      BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(host, {}, {7, "", "test"}));
-      BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(host));
+      BALEEN_TRY_ASSIGN(const Descriptor found, registry.find("offload", store));
+      BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(found, {}, {7, "", "test"}));
+      BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(found));
       return OffloadStore::create(plugin, *settings.get(), needs);
     };
   }

@@ -22,8 +22,10 @@ struct JobOptions {
   const baleen_rendezvous_t* rendezvous = nullptr;  ///< of this rank
   double bucket_mb = 4;
   Mesh mesh = {};  ///< with several ranks; if none is given, one axis `data`
-  /// Several ranks that are given none have `data`. What `offload` moves lies in the host's memory.
+  /// Several ranks that are given none have `data`.
   std::vector<MemberSpec> strategies = {};
+  std::string store = "host";     ///< the member that keeps what `offload` moves
+  std::string store_folder = {};  ///< where it is, if it is not the tree's
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   InstructionWatch* watch = nullptr;  ///< of programs' runs
