@@ -40,9 +40,13 @@ class References {
       BALEEN_TRY_ASSIGN(shaken_replay_, run(rounding_of(BALEEN_F32), true));
       replay_ = {follows_ ? &*one_ : &*replayed_, &*shaken_replay_};
     }
-    Judgement judgement = judge(many_, *one_, {}, replay_);
+    Judgement judgement = judged_now();
     if (!exact || judgement.difference) {  // in fp64 only to tell noise from mistakes
       BALEEN_TRY_ASSIGN(judgement, shaken(1));
+    }
+    if (!exact && judgement.difference) {
+      BALEEN_TRY_ASSIGN(rounded_, run(0, follows_, many_.coarsest));
+      judgement = judged_now();
     }
     for (const double roundings : kMoreRoundings)
       if (!exact && judgement.difference) {
@@ -66,10 +70,13 @@ class References {
     return {};
   }
 
-  Result<Record> run(double shake, bool follows) const {
+  Result<Record> run(double shake, bool follows, std::optional<baleen_dtype_t> rounded = {}) const {
     if (setup_.link) setup_.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{
-        .reference = true, .is_late = many_.is_late, .shake = shake, .followed = follows ? &many_ : nullptr};
+    RecordOptions how{.reference = true,
+                      .is_late = many_.is_late,
+                      .shake = shake,
+                      .rounded = rounded,
+                      .followed = follows ? &many_ : nullptr};
     for (const Record::Step& step : many_.steps) how.skipped.push_back(!step.applied);
     return record(options_, setup_, how);
   }
@@ -82,14 +89,15 @@ class References {
       BALEEN_TRY_ASSIGN(Record record, run(shake, follows_));
       shaken_.push_back({&further_.emplace_back(std::move(record)), roundings});
     }
-    return judge(many_, *one_, shaken_, replay_);
+    return judged_now();
   }
+  Judgement judged_now() const { return judge(many_, *one_, shaken_, replay_, rounded_ ? &*rounded_ : nullptr); }
 
   const VerifyOptions& options_;
   const Setup& setup_;
   Record& many_;
   const bool follows_;  ///< in every step
-  std::optional<Record> one_, replayed_, shaken_replay_;
+  std::optional<Record> one_, replayed_, shaken_replay_, rounded_;
   Replay replay_;
   std::deque<Record> further_;
   std::vector<Shaken> shaken_;

@@ -34,10 +34,12 @@ double norm_of_all(const std::vector<Sketch>& tensors) {
 
 class Judge {
  public:
-  Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay)
+  Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
+        const Record* rounded)
       : many_(many),
         one_(one),
         shaken_(shaken),
+        rounded_(rounded),
         exact_(many.coarsest == BALEEN_F64),
         rounding_(rounding_of(many.coarsest)),
         updates_(many, one, replay) {
@@ -149,11 +151,19 @@ class Judge {
     return most;
   }
 
+  /// From `one`, a step of the reference, or from the same of the rounded one.
+  template <class Difference>
+  double nearest(std::size_t i, const Record::Step& one, Difference&& difference) const {
+    const double off = difference(one);
+    return rounded_ && i < rounded_->steps.size() ? std::min(off, difference(rounded_->steps[i])) : off;
+  }
+
   void compare_step(std::size_t i) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const std::string of = " of step " + std::to_string(i + 1);
     grown_loss_ = std::max(grown_loss_, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
-    see(losses_, relative(a.loss, b.loss), number_limit(), "the loss" + of, unlike_in_step(i));
+    const double off = nearest(i, b, [&](const Record::Step& s) { return relative(a.loss, s.loss); });
+    see(losses_, off, number_limit(), "the loss" + of, unlike_in_step(i));
     if (exact_)
       for (const auto& [name, value] : b.facts)
         if (name != "gradient_norm") compare_metric(a, name, value, of);
@@ -185,9 +195,10 @@ class Judge {
         std::max(grown_norm_,
                  growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
     const double limit = (exact_ ? 1e-8 : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
+    const double off =
+        nearest(i, b, [&](const Record::Step& s) { return relative(many->second, s.facts.at("gradient_norm")); });
     if (one->second > 0)
-      see(norms_, relative(many->second, one->second), limit, "the norm of the gradients" + of,
-          unlike_along(i, Record::kLists, Record::norm));
+      see(norms_, off, limit, "the norm of the gradients" + of, unlike_along(i, Record::kLists, Record::norm));
   }
 
   static bool finite(const std::vector<Sketch>& tensors) {
@@ -224,7 +235,8 @@ class Judge {
         continue;
       }
       const double limit = rounded + off * one.norm();
-      see_tensor(list, distance(many, one), limit, one.norm(), place, [&] { return cause(i, list, t); });
+      const double away = nearest(i, b, [&](const Record::Step& s) { return distance(many, s.tensors[list][t]); });
+      see_tensor(list, away, limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, limit, whole, place);
     }
   }
@@ -378,6 +390,7 @@ class Judge {
 
   const Record &many_, &one_;
   const std::vector<Shaken>& shaken_;
+  const Record* const rounded_;  ///< null: none
   const bool exact_;
   const double rounding_;
   UpdateJudge updates_;
@@ -396,8 +409,9 @@ class Judge {
 
 double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
 
-Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay) {
-  return Judge(many, one, shaken, replay).run();
+Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
+                const Record* rounded) {
+  return Judge(many, one, shaken, replay, rounded).run();
 }
 
 }  // namespace baleen::app

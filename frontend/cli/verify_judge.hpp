@@ -33,14 +33,16 @@ struct Replay {
 /// the coarsest dtype that is computed in, is where limits begin, and `shaken` says how they grow: what each has come
 /// to, as a share of the roundings that it began with. Rounding goes on in every op of every step, which is why
 /// kRoundings times the largest of that is allowed. Where what one rounding does not change jumps with several (the
-/// choice of an expert), references with several show it. A gradient that one rounding of the parameters changes by a
-/// quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are its parameter
+/// choice of an expert), references with several show it. What rounding makes equal (the largest of several, a tie)
+/// stays apart in all of these, so a loss, norm or gradient is also right that is as near to `rounded`, the script
+/// alone in fp64 with each value rounded to the ranks' dtype. A gradient that one rounding of the parameters changes by
+/// a quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are its parameter
 /// and that one's states.
 ///
 /// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
 /// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.
 Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {},
-                const Replay& replay = {});
+                const Replay& replay = {}, const Record* rounded = nullptr);
 
 /// One rounding of a number of that dtype, as a share of it.
 double rounding_of(baleen_dtype_t dtype);

@@ -12,6 +12,7 @@
 #include "baleen/dtype.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/shards.hpp"
+#include "frontend/cli/verify_rounded.hpp"
 #include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
@@ -394,6 +395,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   RunFlags flags;
   flags.steps = own.steps;
   flags.alone = how.reference;
+  if (how.rounded) flags.rewrite = [dtype = *how.rounded](Job& job) { return round_values(job, dtype); };
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;
   flags.keep_gradients = true;

@@ -94,7 +94,9 @@ struct RecordOptions {
   std::vector<bool> skipped = {};  ///< by step, of a reference: the update that it made is taken back
   bool is_late = false;            ///< of a reference: a step makes the update of the step before
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
-  bool keeps = false;              ///< `kept`, on rank 0; every rank is asked
+  /// Of a reference: what its graphs read and compute is rounded to this dtype (verify_rounded.hpp).
+  std::optional<baleen_dtype_t> rounded = {};
+  bool keeps = false;  ///< `kept`, on rank 0; every rank is asked
   /// Of a reference: it follows what this one kept. Each update takes those gradients, and behind each step parameters
   /// are set to those; all changed by `shake` of themselves.
   const Record* followed = nullptr;

@@ -122,6 +122,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   job.takes_gradients = flags.takes_gradients;
   job.is_late = flags.is_late;
   if (flags.alone) job.strategies.clear();
+  if (flags.rewrite) BALEEN_TRY(flags.rewrite(job));
   CheckpointFacts told = facts_of(job);
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};

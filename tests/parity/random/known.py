@@ -40,6 +40,11 @@ CASES = {
     # Users were told what strategies might do.
     "ASlicedWeightThatIsCut": (_case("zoo/convolution", ({"tensor": 2}, [("tensor", {})]), {
         "heads": 4, "dim": 32, "batch": 4, "layout": "second.weight:tensor:1"}), "Keep it whole with parallel.layout"),
+    # Two that rounding makes equal, of which the larger one is taken, were apart in every reference.
+    "TheLargerOfTwoThatRoundingMakesEqual": (_case("zoo/convolution", (
+        {"data": 1}, [("precision", {"dtype": "bf16", "gradients": "fp32"})]), {
+            "optimizer": "muon", "layers": 1, "groups": True, "smoothing": 0.1, "length": 6, "batch": 6, "heads": 2, "dim": 8},
+        dtype="fp32"), "equal"),
     # What is held out was found to be too little after the last step; now it is a short batch.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "equal"),
 }

@@ -272,6 +272,29 @@ TEST(VerifyJudge, AllowsWhatJumpsWithSeveralRoundings) {
   EXPECT_EQ(judged(1000, {1, 16}), "the gradient of `b` of step 2");
 }
 
+/// Beside the first reference, within what one rounding of it comes to; not beyond, and not what the rounded one has
+/// not.
+TEST(VerifyJudge, TakesWhatTheRoundedReferenceHas) {
+  const auto judged = [](baleen_dtype_t dtype, double gradient, double loss) {
+    Record many = record_in(dtype), rounded = record_in(BALEEN_F64);
+    set(rounded, 3, Record::gradients, 1, {60, 30, 0, 0});
+    rounded.steps[2].facts["gradient_norm"] = 104;
+    rounded.steps[2].loss = 2;
+    set(many, 3, Record::gradients, 1, {60, gradient, 0, 0});
+    many.steps[2].facts["gradient_norm"] = gradient == 0 ? 100 : 104;
+    many.steps[2].loss = loss;
+    return judge(many, record_in(BALEEN_F64), {}, {}, &rounded).difference.value_or("");
+  };
+  for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F32})
+    for (const double loss : {4.0 / 3, 2.0}) {
+      EXPECT_EQ(judged(dtype, 0, loss), "");
+      EXPECT_EQ(judged(dtype, 30, loss), "");
+      EXPECT_EQ(first_words(judged(dtype, 15, loss)), "the gradient of `b` of step 3");
+      EXPECT_EQ(first_words(judged(dtype, 33, loss)), "the gradient of `b` of step 3");
+      EXPECT_EQ(first_words(judged(dtype, 30, 1.7)), "the loss of step 3");
+    }
+}
+
 TEST(VerifyJudge, ComparesGradientsInFewDigits) {
   const auto off = [](baleen_dtype_t dtype, double by) {
     return first_words(difference(dtype, [&](Record& r) { set(r, 1, Record::gradients, 1, {60, 0, 0, by}); }));

@@ -1,0 +1,41 @@
+/// \file Puts a rounding behind each value.
+#include "frontend/cli/verify_rounded.hpp"
+
+#include "baleen/dtype.hpp"
+#include "baleen/expression_builder.hpp"
+
+namespace baleen::app {
+namespace {
+
+bool rounds(const Op& op) {
+  const OpKind& kind = *op.kind;
+  if (op.inputs.empty()) return kind.name == "parameter" || kind.name == "input";
+  return !(kind.has(kStructural) || kind.has(kView) || kind.has(kSensitive) || kind.has(kReduction));
+}
+
+Status round_values(Graph& graph, baleen_dtype_t dtype) {
+  for (const OpId id : graph.ops()) {
+    if (!rounds(graph.op(id))) continue;
+    const std::vector<ValueId> results(graph.op(id).outputs.begin(), graph.op(id).outputs.end());
+    for (const ValueId result : results) {
+      if (!is_floating(graph.value(result).dtype) || graph.value(result).users.empty()) continue;
+      Expression rounded;
+      const std::uint32_t made =
+          rounded.append({BALEEN_X_ROUND, rounded.input(0), static_cast<std::uint32_t>(dtype), 0, 0});
+      BALEEN_TRY_ASSIGN(const ValueId value, graph.pointwise({result}, rounded, made, graph.op(id).name));
+      BALEEN_TRY(graph.redirect(result, value, graph.value(value).producer));
+    }
+  }
+  return graph.normalise();
+}
+
+}  // namespace
+
+Status round_values(Job& job, baleen_dtype_t dtype) {
+  for (auto& [name, made] : job.graphs)
+    if (made.role == GraphRole::train || made.role == GraphRole::evaluate || made.role == GraphRole::learn)
+      BALEEN_TRY(round_values(made.graph, dtype));
+  return {};
+}
+
+}  // namespace baleen::app

@@ -1,0 +1,73 @@
+/// \file Which values of a job are rounded.
+#include "frontend/cli/verify_rounded.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "support/op_cases.hpp"
+#include "support/reference_interpreter.hpp"
+
+namespace baleen::app {
+namespace {
+
+ValueId must(Result<ValueId> made) {
+  if (!made) throw std::runtime_error(made.error().text());
+  return *made;
+}
+
+/// tanh(x w), summed; and x alone, as it is.
+Graph small_graph(baleen_dtype_t dtype) {
+  Graph graph(&test::builtin_ops());
+  const ValueId x = must(graph.input("x", {dtype, {2, 3}, {}})), w = must(graph.parameter("w", {dtype, {3, 2}, {}}));
+  const ValueId product = must(graph.append1("matmul", {x, w}, {{"spec", std::string("bi,ij->bj")}}, "product"));
+  const ValueId active = must(graph.unary(BALEEN_X_TANH, product));
+  const ValueId sum = must(graph.append1(
+      "reduce", {active},
+      {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}}));
+  graph.set_output("loss", sum);
+  graph.set_output("active", active);
+  return graph;
+}
+
+double round_to(double number, int digits) {
+  int exponent = 0;
+  const double fraction = std::frexp(number, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, digits)), exponent - digits);
+}
+
+TEST(VerifyRounded, RoundsWhatIsReadAndWhatIsMadeButNoSum) {
+  constexpr int kDigits = 8;  // of bf16, with the leading one
+  Job job;
+  job.train() = small_graph(BALEEN_F64);
+  ASSERT_TRUE(round_values(job, BALEEN_BF16));
+  ASSERT_TRUE(verify(job.train()));
+  const std::vector<double> x{0.1, 0.7, -1.3, 2.9, 0.033, 1.01}, w{0.3, -0.21, 0.77, 1.7, -0.09, 0.5};
+  test::ReferenceInterpreter run(job.train());
+  run.set("x", x);
+  run.set("w", w);
+  run.run();
+  double sum = 0;
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t j = 0; j < 2; ++j) {
+      double product = 0;
+      for (std::size_t i = 0; i < 3; ++i) product += round_to(x[3 * b + i], kDigits) * round_to(w[2 * i + j], kDigits);
+      const double active = round_to(std::tanh(round_to(product, kDigits)), kDigits);
+      EXPECT_EQ(run.output("active").data[2 * b + j], active);
+      sum += active;
+    }
+  EXPECT_EQ(run.output("loss").data[0], sum);
+  EXPECT_NE(round_to(sum, kDigits), sum);
+}
+
+TEST(VerifyRounded, LeavesProgramsWithoutALossAlone) {
+  Job job;
+  job.graphs["predict"] = {GraphRole::infer, false, small_graph(BALEEN_F64)};
+  const std::size_t before = job.graphs["predict"].graph.ops().size();
+  ASSERT_TRUE(round_values(job, BALEEN_BF16));
+  EXPECT_EQ(job.graphs["predict"].graph.ops().size(), before);
+}
+
+}  // namespace
+}  // namespace baleen::app
