@@ -5,14 +5,14 @@
 
 namespace baleen {
 
-Op Packer::op(const char* kind, std::vector<LowValue> inputs, Attributes attributes) const {
+Op Packer::op(const char* kind, const std::vector<LowValue>& inputs, Attributes attributes) const {
   Op made;
   made.kind = lowered_.registry->find(kind);
   made.name = cause_.name;
   made.where = cause_.where;
   made.attributes = std::move(attributes);
   made.phase = cause_.phase;
-  made.inputs = std::move(inputs);
+  made.inputs = inputs;
   return made;
 }
 

@@ -38,7 +38,7 @@ class Packer {
   Result<LowValue> finish(LowValue x, const ResultSpec& result);
 
  private:
-  Op op(const char* kind, std::vector<LowValue> inputs, Attributes attributes) const;
+  Op op(const char* kind, const std::vector<LowValue>& inputs, Attributes attributes) const;
   Result<LowValue> emit(Op op, LowValue like, Shape shape);
   Result<LowValue> emit(Op op, const ResultSpec& result);
   Result<LowValue> move_dimension(LowValue x, std::size_t from, std::size_t to);

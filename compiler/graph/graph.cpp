@@ -131,8 +131,8 @@ OpId Graph::find_equal(const Op& op, std::uint64_t hash) const {
   });
 }
 
-Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
-                                           const Text& name) {
+Result<std::vector<ValueId>> Graph::append(const std::string& kind, const std::vector<ValueId>& inputs,
+                                           Attributes attributes, const Text& name) {
   const Text full_name = name.empty() ? context_.name : name;
   const OpKind* op_kind = registry_->find(kind);
   if (!op_kind)
@@ -146,7 +146,7 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   op.name = full_name;
   op.where = context_.where;
   op.attributes = std::move(attributes);
-  op.inputs = std::move(inputs);
+  op.inputs = inputs;
   op.phase = context_.phase;
   op.forward_op = context_.forward_op;
   std::vector<ValueType> types;
@@ -179,9 +179,9 @@ Result<std::vector<ValueId>> Graph::append(const std::string& kind, std::vector<
   return std::vector<ValueId>(ops_.back().outputs);
 }
 
-Result<ValueId> Graph::append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes,
+Result<ValueId> Graph::append1(const std::string& kind, const std::vector<ValueId>& inputs, Attributes attributes,
                                const Text& name) {
-  BALEEN_TRY_ASSIGN(auto outputs, append(kind, std::move(inputs), std::move(attributes), name));
+  BALEEN_TRY_ASSIGN(auto outputs, append(kind, inputs, std::move(attributes), name));
   if (outputs.size() != 1) return internal("`" + kind + "` has " + std::to_string(outputs.size()) + " results");
   return outputs[0];
 }
@@ -308,7 +308,7 @@ Status Graph::set_input(OpId id, std::size_t index, ValueId to) {
   return {};
 }
 
-Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes) {
+Status Graph::amend(OpId id, const std::vector<ValueId>& inputs, Attributes attributes) {
   Op& op = ops_[id];
   std::vector<ValueType> types;
   for (ValueId input : inputs) {
@@ -327,7 +327,7 @@ Status Graph::amend(OpId id, std::vector<ValueId> inputs, Attributes attributes)
     value.dtype = (*results)[i].dtype;
   }
   for (ValueId input : op.inputs) remove_sorted(values_[input].users, id);
-  op.inputs = std::move(inputs);
+  op.inputs = inputs;
   op.attributes = std::move(attributes);
   share(op.attributes);
   for (ValueId input : op.inputs) insert_sorted(values_[input].users, id);

@@ -102,10 +102,10 @@ class Graph {
 
   /// Appends an op; results as the kind's rule infers. Equal pure ops of one phase are merged. The error names the
   /// layer.
-  Result<std::vector<ValueId>> append(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
-                                      const Text& name = {});
+  Result<std::vector<ValueId>> append(const std::string& kind, const std::vector<ValueId>& inputs,
+                                      Attributes attributes = {}, const Text& name = {});
   /// As above for kinds of one result.
-  Result<ValueId> append1(const std::string& kind, std::vector<ValueId> inputs, Attributes attributes = {},
+  Result<ValueId> append1(const std::string& kind, const std::vector<ValueId>& inputs, Attributes attributes = {},
                           const Text& name = {});
   /// pointwise with one result: instruction `result` of the expression.
   Result<ValueId> pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
@@ -158,7 +158,7 @@ class Graph {
   Status set_input(OpId op, std::size_t index, ValueId value);
   /// Op `op` reads `inputs` and has `attributes` from here on. Dtypes of its results follow; names, shapes, tags stay.
   /// Ops that read results of another dtype by now are amended in turn, or `verify` finds them.
-  Status amend(OpId op, std::vector<ValueId> inputs, Attributes attributes);
+  Status amend(OpId op, const std::vector<ValueId>& inputs, Attributes attributes);
   /// Drops ops that no output, assign or side effect needs.
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).

@@ -8,7 +8,7 @@
 
 namespace baleen {
 
-Result<std::unique_ptr<DirectCopies>> DirectCopies::create(const Device& device, std::vector<std::byte*> slots) {
+Result<std::unique_ptr<DirectCopies>> DirectCopies::create(const Device& device, const std::vector<std::byte*>& slots) {
   std::unique_ptr<DirectCopies> made(new DirectCopies(device));
   const baleen_compute_t& table = device.table();
   for (void** stream : {&made->out_, &made->in_})

@@ -16,7 +16,7 @@ namespace baleen {
 class DirectCopies {
  public:
   /// `slots`: where each slot of the store lies; it stays there as long as this.
-  static Result<std::unique_ptr<DirectCopies>> create(const Device& device, std::vector<std::byte*> slots);
+  static Result<std::unique_ptr<DirectCopies>> create(const Device& device, const std::vector<std::byte*>& slots);
   ~DirectCopies();
   DirectCopies(const DirectCopies&) = delete;
   DirectCopies& operator=(const DirectCopies&) = delete;

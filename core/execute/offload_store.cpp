@@ -68,7 +68,7 @@ Status OffloadStore::map_slots(const Device& device, std::size_t count) {
     BALEEN_TRY(plugin_.check(table_->map(store_, static_cast<std::uint32_t>(slot), &base)));
     bases.push_back(static_cast<std::byte*>(base));
   }
-  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, std::move(bases)));
+  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, bases));
   return {};
 }
 

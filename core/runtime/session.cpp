@@ -183,6 +183,14 @@ void Session::Impl::tell_spans() {
   monitors.spans(std::move(list));
 }
 
+void Session::Impl::tell_step(const Facts& facts) {
+  tell_spans();
+  std::vector<Fact> told;
+  for (const auto& [name, number] : facts)
+    if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
+  monitors.record(BALEEN_RECORD_STEP, steps_done, options.steps, std::move(told));
+}
+
 Session::Session() = default;
 Session::~Session() {
   if (!impl_) return;
@@ -281,11 +289,7 @@ Result<Facts> Session::step() {
   facts["step"] = static_cast<double>(impl.steps_done);
   impl.add_times(facts, milliseconds(Clock::now() - begin), data_ms);
   impl.last = facts;
-  impl.tell_spans();
-  std::vector<Fact> told;
-  for (const auto& [name, number] : facts)
-    if (name != "step" && !name.ends_with(".weight")) told.push_back({name, number, {}});
-  impl.monitors.record(BALEEN_RECORD_STEP, impl.steps_done, impl.options.steps, std::move(told));
+  impl.tell_step(facts);
   const std::string when = "at step " + std::to_string(impl.steps_done) + before;
   std::string where;
   if (gate && !is_finite(facts)) {

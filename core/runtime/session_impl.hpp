@@ -91,6 +91,7 @@ struct Session::Impl : JobPrograms {
   void add_times(Facts& facts, double step_ms, double data_ms);
   void add_peaks(std::vector<Fact>& facts) const;
   void tell_spans();
+  void tell_step(const Facts& facts);
   Status copy(void* to, const void* from, std::uint64_t bytes);
   /// What this rank stores of a persistent tensor: bytes from `from` on, and all of it, wherever they lie.
   Status read_stored(const PersistentBuffer& buffer, std::uint64_t from, std::span<std::byte> to);

@@ -132,6 +132,25 @@ std::string LoadParts::text() const {
   return all;
 }
 
+namespace {
+
+/// Refuses what the file lacks, and what it has beside. `free`: names of the file that nobody takes.
+Status check_names(const Names& missing, const Names& extra, const Names& free, const Names& known,
+                   const LoadParts& parts, const std::string& where) {
+  if (!missing.empty())
+    return invalid("it has no tensor " + listed_names(missing) + near_to(missing.front(), free) +
+                       "; what is called otherwise there: --load-rename FROM=TO; what is to keep its first values: "
+                       "--allow-missing PATTERN",
+                   where);
+  if (!extra.empty())
+    return invalid("the model has no parameter " + listed_names(extra) + near_to(parts.name_of(extra.front()), known) +
+                       "; what is to be passed over: --allow-extra PATTERN",
+                   where);
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<LoadedTensor>> match_parts(const PersistentLayout& persistent,
                                               const std::map<std::string, ValueType>& stored, const LoadParts& parts,
                                               const std::string& where) {
@@ -146,7 +165,7 @@ Result<std::vector<LoadedTensor>> match_parts(const PersistentLayout& persistent
                      where);
   }
   std::vector<LoadedTensor> taken;
-  std::string shapes;
+  std::string shapes;  // of the first that is unlike
   for (std::size_t b = 0; b < persistent.buffers.size(); ++b) {
     const PersistentSpec& spec = persistent.buffers[b].spec;
     if (spec.role != Role::parameter) continue;
@@ -174,15 +193,7 @@ Result<std::vector<LoadedTensor>> match_parts(const PersistentLayout& persistent
   Names free;  // names of the file that nobody takes
   for (const auto& [name, in_file_as] : by_name)
     if (std::ranges::find(known, name) == known.end()) free.push_back(in_file_as);
-  if (!missing.empty())
-    return invalid("it has no tensor " + listed_names(missing) + near_to(missing.front(), free) +
-                       "; what is called otherwise there: --load-rename FROM=TO; what is to keep its first values: "
-                       "--allow-missing PATTERN",
-                   where);
-  if (!extra.empty())
-    return invalid("the model has no parameter " + listed_names(extra) + near_to(parts.name_of(extra.front()), known) +
-                       "; what is to be passed over: --allow-extra PATTERN",
-                   where);
+  BALEEN_TRY(check_names(missing, extra, free, known, parts, where));
   if (unlike.empty()) return taken;
   const std::size_t others = unlike.size() - 1;
   return invalid(

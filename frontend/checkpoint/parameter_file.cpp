@@ -1,20 +1,49 @@
 /// \file Parameters to and from a file, by the plugin that the file's ending chooses.
 #include "frontend/checkpoint/parameter_file.hpp"
 
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "baleen/dtype.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
+#include "frontend/checkpoint/tensor_writer.hpp"
 
 namespace baleen {
 namespace {
 
+/// By name, as files have them.
 std::vector<const PersistentBuffer*> parameters(const Session& session) {
   std::vector<const PersistentBuffer*> list;
   for (const PersistentBuffer& buffer : session.persistent().buffers)
     if (buffer.spec.role == Role::parameter) list.push_back(&buffer);
+  std::ranges::sort(list, {}, [](const PersistentBuffer* one) -> const std::string& { return one->spec.name; });
   return list;
+}
+
+using Take = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
+
+/// A parameter in pieces, or as a whole where ranks have parts of it.
+Status give(Session& session, const PersistentBuffer& buffer, const Take& take) {
+  constexpr std::uint64_t kPiece = 4 << 20;
+  const ValueType& type = buffer.spec.type;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(element_count(type.shape)) * dtype_size(type.dtype);
+  const bool is_gathered = !buffer.spec.layout.empty();
+  std::vector<std::byte> piece(is_gathered ? bytes : std::min(bytes, kPiece));
+  if (is_gathered) {
+    BALEEN_TRY(session.read_tensor(buffer.spec.name, piece.data(), bytes));
+    take(buffer.spec.name, piece);
+    return {};
+  }
+  for (std::uint64_t at = 0; at < bytes; at += kPiece) {
+    const std::span<std::byte> part = std::span(piece).first(std::min(kPiece, bytes - at));
+    BALEEN_TRY(session.read_own(buffer, at, part));
+    take(buffer.spec.name, part);
+  }
+  return {};
 }
 
 /// What the precisions of the two allow.
@@ -28,23 +57,36 @@ Status check_dtype(const std::string& name, const ValueType& there, const ValueT
 
 }  // namespace
 
-Result<HostTensors> read_parameters(Session& session, bool keeps) {
-  HostTensors tensors;
-  for (const PersistentBuffer* buffer : parameters(session)) {
-    const ValueType& type = buffer->spec.type;
-    HostTensor tensor{type.dtype, type.shape, {}};
-    tensor.bytes.resize(static_cast<std::size_t>(element_count(type.shape)) * dtype_size(type.dtype));
-    BALEEN_TRY(session.read_tensor(buffer->spec.name, tensor.bytes.data(), tensor.bytes.size()));
-    if (keeps) tensors[buffer->spec.name] = std::move(tensor);
-  }
-  return tensors;
+bool gathers_parameters(const Session& session) {
+  return std::ranges::any_of(session.persistent().buffers, [](const PersistentBuffer& each) {
+    return each.spec.role == Role::parameter && !each.spec.layout.empty();
+  });
 }
 
-Status save_parameters(Session& session, const Registry& plugins, const std::string& path,
-                       const std::map<std::string, std::string>& facts) {
-  BALEEN_TRY(check_tensor_file(plugins, path));
-  BALEEN_TRY_ASSIGN(const HostTensors tensors, read_parameters(session));
-  return write_tensor_file(plugins, path, tensors, facts);
+SavedFile save_parameters(Session& session, const Registry& plugins, const std::string& path,
+                          const std::map<std::string, std::string>& facts, bool writes) {
+  const std::vector<const PersistentBuffer*> list = parameters(session);
+  Status written;
+  std::unique_ptr<TensorWriter> writer;
+  if (writes) {
+    std::map<std::string, ValueType> types;
+    for (const PersistentBuffer* buffer : list) types[buffer->spec.name] = buffer->spec.type;
+    auto begun = TensorWriter::begin(plugins, path, std::move(types), facts);
+    if (begun)
+      writer = std::move(*begun);
+    else
+      written = begun.error();
+  }
+  const Take take = [&](const std::string& name, std::span<const std::byte> bytes) {
+    if (writer && written) written = writer->append(name, bytes);
+  };
+  // After a failure too, what others have a part of is brought together: they are at it.
+  for (const PersistentBuffer* buffer : list)
+    if (!buffer->spec.layout.empty() || (writer && written))
+      if (const Status read = give(session, *buffer, take); !read) return {read};
+  if (writer && written) written = writer->commit();
+  const bool is_there = !writes || written || (writer && writer->is_there());
+  return {std::move(written), is_there};
 }
 
 Status load_parameters(Session& session, const Registry& plugins, const std::string& path, const LoadParts& parts) {

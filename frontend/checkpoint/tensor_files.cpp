@@ -10,33 +10,30 @@
 
 #include "baleen/checkpoint.h"
 #include "baleen/plugin.hpp"
+#include "frontend/checkpoint/tensor_format.hpp"
 
 namespace baleen {
-namespace {
 
-struct Format {
-  Plugin plugin;
-  const baleen_checkpoint_t* table;
-};
-
-Result<Format> format_of(const Registry& plugins, const std::string& path) {
+Result<TensorFormat> tensor_format_of(const Registry& plugins, const std::string& path) {
   std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty()) ending.erase(0, 1);
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.by_extension("checkpoint", ending));
   BALEEN_TRY_ASSIGN(Plugin plugin, plugins.open(descriptor));
   BALEEN_TRY_ASSIGN(const auto* table, plugin.table<baleen_checkpoint_t>("checkpoint"));
-  return Format{std::move(plugin), table};
+  return TensorFormat{std::move(plugin), table};
 }
+
+namespace {
 
 /// Closed at the end.
 struct OpenFile {
-  explicit OpenFile(Format given) : format(std::move(given)) {}
+  explicit OpenFile(TensorFormat given) : format(std::move(given)) {}
   OpenFile(const OpenFile&) = delete;
   ~OpenFile() {
     if (reader) format.table->close(reader);
   }
 
-  Format format;
+  TensorFormat format;
   void* reader = nullptr;
 };
 
@@ -50,14 +47,14 @@ class TensorFiles : public TensorSource {
     const Place& place = places_.at(name);
     const ValueType& type = types_.at(name);
     HostTensor tensor{type.dtype, type.shape, std::vector<std::byte>(place.bytes)};
-    const Format& format = place.file->format;
+    const TensorFormat& format = place.file->format;
     BALEEN_TRY(format.plugin.check(
         format.table->read(place.file->reader, place.number, tensor.bytes.data(), tensor.bytes.size())));
     return tensor;
   }
 
   Status add(const Registry& plugins, const std::string& path) {
-    BALEEN_TRY_ASSIGN(Format format, format_of(plugins, path));
+    BALEEN_TRY_ASSIGN(TensorFormat format, tensor_format_of(plugins, path));
     auto& file = *files_.emplace_back(std::make_unique<OpenFile>(std::move(format)));
     const Plugin& plugin = file.format.plugin;
     BALEEN_TRY(plugin.check(file.format.table->open(plugin.host(), abi(path), &file.reader)));
@@ -97,7 +94,7 @@ Result<std::unique_ptr<TensorSource>> open_tensor_files(const Registry& plugins,
 }
 
 Status check_tensor_file(const Registry& plugins, const std::string& path) {
-  BALEEN_TRY(format_of(plugins, path));
+  BALEEN_TRY(tensor_format_of(plugins, path));
   return {};
 }
 
@@ -137,28 +134,9 @@ Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string&
   return tensors;
 }
 
-bool holds(const Registry& plugins, const std::string& path, const HostTensors& tensors,
-           const std::map<std::string, std::string>& facts) {
-  const auto file = open_tensor_files(plugins, {path});
-  if (!file || (*file)->tensors().size() != tensors.size()) return false;
-  const auto has_fact = [&](const auto& fact) {
-    const auto there = (*file)->facts().find(fact.first);
-    return there != (*file)->facts().end() && there->second == fact.second;
-  };
-  const auto has_tensor = [&](const auto& one) {
-    const auto& [name, tensor] = one;
-    const auto type = (*file)->tensors().find(name);
-    if (type == (*file)->tensors().end() || type->second.dtype != tensor.dtype || type->second.shape != tensor.shape)
-      return false;
-    const Result<HostTensor> there = (*file)->read(name);
-    return there && there->bytes == tensor.bytes;
-  };
-  return std::ranges::all_of(facts, has_fact) && std::ranges::all_of(tensors, has_tensor);
-}
-
 Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,
                          const std::map<std::string, std::string>& facts) {
-  BALEEN_TRY_ASSIGN(const Format format, format_of(plugins, path));
+  BALEEN_TRY_ASSIGN(const TensorFormat format, tensor_format_of(plugins, path));
   std::vector<baleen_named_tensor_t> list;
   for (const auto& [name, given] : tensors) {
     baleen_named_tensor_t& tensor = list.emplace_back();

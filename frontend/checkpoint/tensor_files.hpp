@@ -39,10 +39,6 @@ Status check_saving(const Registry& plugins, const std::string& path);
 /// Whether the disk has so many bytes left for it, as far as the system tells.
 Status check_room(const std::string& path, std::uint64_t bytes);
 
-/// Whether a file has these tensors, no others, and these facts, as far as it can be read.
-bool holds(const Registry& plugins, const std::string& path, const HostTensors& tensors,
-           const std::map<std::string, std::string>& facts);
-
 /// Writes a file, all or nothing; where its folder alone cannot be synced the file is there in spite of the error.
 /// `facts` become its metadata.
 Status write_tensor_file(const Registry& plugins, const std::string& path, const HostTensors& tensors,

@@ -451,13 +451,7 @@ class Parser {
                      chosen() == validate_ || chosen() == new_ || chosen() == checkpoint_ || chosen() == tokenizer_ ||
                      chosen() == help_))
       return invalid("`--` has no meaning for `" + name() + "`, which runs no script");
-    if (chosen() == run_) {
-      if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
-      if (run_->get_option("--resume")->count() > 0 && run_options_.resume.empty()) run_options_.resume = "latest";
-      if (!run_options_.parts.allow_missing.empty() && run_options_.resume.empty() && run_options_.load.empty())
-        return invalid("--allow-missing goes with --resume or --load" + see_help());
-      return with_script(run_options_);
-    }
+    if (chosen() == run_) return run_command();
     if (chosen() == verify_) {
       if (!verify_->get_option("--steps")->empty()) verify_options_.steps = steps_;
       verify_options_.dtype = "fp64";
@@ -471,16 +465,7 @@ class Parser {
     if (chosen() == predict_) return with_script(predict_options_);
     if (chosen() == generate_) return with_script(generate_options_);
     if (chosen() == graph_) return with_script(graph_options_);
-    if (chosen() == plan_) {
-      if (!plan_manifests_.empty() && !early_.manifest.empty())
-        return invalid("manifests to compare stand alone, without `--manifest`" + see_help());
-      if (!plan_manifests_.empty() && plan_options_.measure_seconds)
-        return invalid("`--measure-offload` measures for one manifest, which `--manifest` names" + see_help());
-      plan_options_.manifests.assign(plan_manifests_.begin(), plan_manifests_.end());
-      plan_options_.sources = {
-          {early_.plugin_paths.begin(), early_.plugin_paths.end()}, "--plugin-path", {}, early_.sets};
-      return with_script(plan_options_);
-    }
+    if (chosen() == plan_) return plan_command();
     if (chosen() == bench_) return with_ranks(bench_options_);
     if (chosen() == list_) return Command(plugins_options_);
     if (chosen() == validate_) return Command(validate_options_);
@@ -498,6 +483,25 @@ class Parser {
     }
     if (chosen() == help_) return help_about();
     return Command(DoctorOptions{});
+  }
+
+  Result<Command> run_command() {
+    if (!run_->get_option("--steps")->empty()) run_options_.steps = steps_;
+    if (run_->get_option("--resume")->count() > 0 && run_options_.resume.empty()) run_options_.resume = "latest";
+    if (!run_options_.parts.allow_missing.empty() && run_options_.resume.empty() && run_options_.load.empty())
+      return invalid("--allow-missing goes with --resume or --load" + see_help());
+    return with_script(run_options_);
+  }
+
+  Result<Command> plan_command() {
+    if (!plan_manifests_.empty() && !early_.manifest.empty())
+      return invalid("manifests to compare stand alone, without `--manifest`" + see_help());
+    if (!plan_manifests_.empty() && plan_options_.measure_seconds)
+      return invalid("`--measure-offload` measures for one manifest, which `--manifest` names" + see_help());
+    plan_options_.manifests.assign(plan_manifests_.begin(), plan_manifests_.end());
+    plan_options_.sources = {
+        {early_.plugin_paths.begin(), early_.plugin_paths.end()}, "--plugin-path", {}, early_.sets};
+    return with_script(plan_options_);
   }
 
   template <class Options>

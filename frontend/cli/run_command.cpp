@@ -1,6 +1,4 @@
 /// \file `baleen run`: trains, on one rank or as a launcher of several.
-#include <algorithm>
-
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -11,20 +9,13 @@
 namespace baleen::app {
 namespace {
 
-/// Whether this rank has all of each parameter, so that it needs no other to save them.
-bool has_all_parameters(const Session& session) {
-  return std::ranges::all_of(session.persistent().buffers, [](const PersistentBuffer& each) {
-    return each.spec.role != Role::parameter || each.spec.layout.empty();
-  });
-}
-
 /// A mistake in a callback must not cost what was trained: it is saved beside. The others of several ranks may be
 /// anywhere, so none is asked; and where one of them is lost, this one is ended soon. Parameters that have become NaN,
 /// or of which a failed step has updated some, are worth nothing.
 Status rescued(Run& run, const Setup& setup, const Error& why) {
   // All ranks have taken the step back that became NaN.
   if (run.session().was_undone() && run.session().progress() > 0) run.rescue();
-  if (setup.link && (why.code == BALEEN_PEER_LOST || !has_all_parameters(run.session()))) return why;
+  if (setup.link && (why.code == BALEEN_PEER_LOST || gathers_parameters(run.session()))) return why;
   if (run.session().progress() == 0 || !run.session().is_whole()) return why;
   if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue();
   return why;

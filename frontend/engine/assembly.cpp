@@ -40,6 +40,34 @@ Result<std::unique_ptr<OffloadStore>> open_store(const Setup& setup, const Membe
   return OffloadStore::create(plugin, *settings.get(), needs);
 }
 
+/// Where what the plan moves outside the device lies, and how the stores there are opened.
+Status choose_stores(const Plan& plan, const Setup& setup, const Place& place, SessionOptions& session) {
+  BALEEN_TRY_ASSIGN(session.store_maps, maps_offloaded(setup.registry, setup.manifest, plan));
+  if (!offloads(plan)) return {};
+  BALEEN_TRY_ASSIGN(std::vector<ChosenPlace> chosen, choose_offload(setup.registry, setup.manifest));
+  session.offload_places = places_of(chosen);
+  session.open_store = [&setup, place, seed = session.seed, chosen = std::move(chosen)](
+                           std::size_t number, const OffloadStore::Needs& needs) {
+    return open_store(setup, chosen[number].member, seed, place, needs);
+  };
+  return {};
+}
+
+void tell_notes(const Plan& plan, const Setup& setup) {
+  for (const std::string& note : plan.notes) setup.log.info(note);
+  if (!setup.manifest.offload.empty() && !offloads(plan))
+    setup.log.info("[offload] is not used: no strategy of the plan moves anything there");
+}
+
+/// The manifest's plan stands above the script's.
+void take_plan(const std::vector<Opened>& plan, const Setup& setup, Job& job) {
+  if (!job.strategies.empty() && (!setup.link || setup.link->place().rank == 0))
+    setup.log.info("the manifest's plan stands above the script's");
+  job.strategies.clear();
+  for (const Opened& chosen : plan)
+    job.strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
+}
+
 }  // namespace
 
 Result<Described> describe(const ScriptOptions& options, const Setup& setup, const Prepared& prepared,
@@ -88,14 +116,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
   }
   if (const auto& checkpoint = described.script->checkpoint())
     BALEEN_TRY(read_checkpoint_settings(*checkpoint, described.script->job().where));
-  if (prepared.plan) {
-    auto& strategies = described.script->job().strategies;
-    if (!strategies.empty() && (!setup.link || setup.link->place().rank == 0))
-      setup.log.info("the manifest's plan stands above the script's");
-    strategies.clear();
-    for (const Opened& chosen : *prepared.plan)
-      strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
-  }
+  if (prepared.plan) take_plan(*prepared.plan, setup, described.script->job());
   return described;
 }
 
@@ -135,36 +156,11 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     job.working_budget = setup.manifest.working_budget();
   }
   if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
-  PassPrinter printer(run->speaks() ? flags.passes : PassView(), job.mesh);
-  if (flags.only)
-    for (const auto& [name, given] : job.graphs)
-      if (given.role == GraphRole::learn) run->left_out_.insert(name);
-  now_doing("planning");
-  const auto make = [&](Job one) {
-    if (one.lacking_bytes > 0) printer.begin_again();
-    return make_plan(std::move(one), setup.registry, printer.observer(), flags.only, flags.wrong_layouts);
-  };
-  int round = 0;
-  BALEEN_TRY_ASSIGN(const Plan plan, plan_to_fit(std::move(job), make, [&](const Plan& made) {
-                      return run->need_of(made, prepared, session, ++round);
-                    }));
-  BALEEN_TRY(printer.finish());
+  BALEEN_TRY_ASSIGN(const Plan plan, run->plan(std::move(job), prepared, session, flags));
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
-  if (run->speaks() && !flags.alone)
-    for (const std::string& note : plan.notes) setup.log.info(note);
-  if (run->speaks() && !flags.alone && !setup.manifest.offload.empty() && !offloads(plan))
-    setup.log.info("[offload] is not used: no strategy of the plan moves anything there");
-  const Place place = run->ranks_ ? run->ranks_->place() : Place();
+  if (run->speaks() && !flags.alone) tell_notes(plan, setup);
   BALEEN_TRY(run->open_device(prepared, session.seed));
-  BALEEN_TRY_ASSIGN(session.store_maps, maps_offloaded(setup.registry, setup.manifest, plan));
-  if (offloads(plan)) {
-    BALEEN_TRY_ASSIGN(std::vector<ChosenPlace> chosen, choose_offload(setup.registry, setup.manifest));
-    session.offload_places = places_of(chosen);
-    session.open_store = [&setup, place, seed = session.seed, chosen = std::move(chosen)](
-                             std::size_t number, const OffloadStore::Needs& needs) {
-      return open_store(setup, chosen[number].member, seed, place, needs);
-    };
-  }
+  BALEEN_TRY(choose_stores(plan, setup, run->ranks_ ? run->ranks_->place() : Place(), session));
   if (checks_memory) session.watch = &run->memory_;
   session.doing = [raw = run.get()](const char* phase) { raw->tell_place(raw->session_->steps_done() + 1, phase); };
   now_doing("preparing the devices");
@@ -180,6 +176,24 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);
   return run;
+}
+
+Result<Plan> Run::plan(Job job, const Prepared& prepared, const SessionOptions& session, const RunFlags& flags) {
+  PassPrinter printer(speaks() ? flags.passes : PassView(), job.mesh);
+  if (flags.only)
+    for (const auto& [name, given] : job.graphs)
+      if (given.role == GraphRole::learn) left_out_.insert(name);
+  now_doing("planning");
+  const auto make = [&](Job one) {
+    if (one.lacking_bytes > 0) printer.begin_again();
+    return make_plan(std::move(one), setup_.registry, printer.observer(), flags.only, flags.wrong_layouts);
+  };
+  int round = 0;
+  BALEEN_TRY_ASSIGN(Plan planned, plan_to_fit(std::move(job), make, [&](const Plan& made) {
+                      return need_of(made, prepared, session, ++round);
+                    }));
+  BALEEN_TRY(printer.finish());
+  return planned;
 }
 
 Status Run::open_device(const Prepared& prepared, std::uint64_t seed) {

@@ -13,6 +13,7 @@
 #include "core/plugin/crash.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/checkpoint/checkpoints.hpp"
+#include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/engine/copy_check.hpp"
 #include "frontend/engine/fit.hpp"
 #include "frontend/engine/learned.hpp"
@@ -113,16 +114,11 @@ class Run : public TrainingRun {
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
-  /// What a file of parameters holds; of ranks that do not write it, nothing.
-  struct Kept {
-    HostTensors parameters;
-    std::map<std::string, std::string> facts;
-  };
-  Result<Kept> keep();
-  Status write(const Kept& kept, const std::string& path) const;
-  /// Whether that file holds it, though writing ended with an error: of its folder, which could not be synced.
-  bool is_there(const Kept& kept, const std::string& path) const;
-  void rescue(const Kept& kept);
+  /// What a file of parameters says of itself; first nothing of what is stored has changed.
+  Result<std::map<std::string, std::string>> facts_to_save();
+  /// All ranks do, and come to know whether the file is there, where all are needed to write one.
+  SavedFile write(const std::string& path, const std::map<std::string, std::string>& facts);
+  void rescue(const std::map<std::string, std::string>& facts);
   /// Between two steps, or runs of other programs, which may learn too: saves where that is due, and ends the run where
   /// a signal has asked for it.
   Status boundary();
@@ -132,6 +128,8 @@ class Run : public TrainingRun {
   void heed_signals_again();
   /// Once; later calls do nothing.
   Status open_device(const Prepared& prepared, std::uint64_t seed);
+  /// Until it fits, as far as strategies can make it.
+  Result<Plan> plan(Job job, const Prepared& prepared, const SessionOptions& session, const RunFlags& flags);
   /// Collective over all ranks: the memory that a plan takes on the rank that lacks most. Compiles it.
   Result<MemoryNeed> need_of(const Plan& plan, const Prepared& prepared, const SessionOptions& session, int round);
   /// Joins the other ranks, who are to have the same job, and tells the session of them.
@@ -161,6 +159,7 @@ class Run : public TrainingRun {
   std::string save_;                     ///< RunFlags::save
   const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
   std::int64_t saved_step_ = -1;         ///< that was saved there
+  std::int64_t writes_ = 0;              ///< files that ranks wrote together
   std::int64_t rescued_step_ = -1;       ///< that was to be saved elsewhere
   bool shows_prints_ = false;            ///< what the script prints comes between what monitors show
   bool alone_ = false;                   ///< beside the run that the launcher knows of

@@ -176,40 +176,44 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   return facts;
 }
 
-Result<Run::Kept> Run::keep() {
+Result<std::map<std::string, std::string>> Run::facts_to_save() {
   tell_launcher("saving");
   BALEEN_TRY(memory_.compare_all());
-  Kept kept{
-      {}, {{"steps", std::to_string(session_->steps_done())}, {"data_position", std::to_string(session_->position())}}};
-  BALEEN_TRY(add_learned(kept.facts));
-  BALEEN_TRY_ASSIGN(kept.parameters, read_parameters(*session_, speaks()));
-  return kept;
+  std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
+                                           {"data_position", std::to_string(session_->position())}};
+  BALEEN_TRY(add_learned(facts));
+  return facts;
 }
 
-Status Run::write(const Kept& kept, const std::string& path) const {
-  return speaks() ? write_tensor_file(setup_.registry, path, kept.parameters, kept.facts) : Status();
-}
-
-bool Run::is_there(const Kept& kept, const std::string& path) const {
-  return holds(setup_.registry, path, kept.parameters, kept.facts);
+SavedFile Run::write(const std::string& path, const std::map<std::string, std::string>& facts) {
+  SavedFile saved = save_parameters(*session_, setup_.registry, path, facts, speaks());
+  if (!setup_.link || !gathers_parameters(*session_)) return saved;
+  const std::string key = "saved/" + std::to_string(++writes_);
+  if (speaks()) {
+    if (const Status told = setup_.link->put(key, saved.is_there ? "there" : "not"); !told) return {told};
+    return saved;
+  }
+  const Result<std::string> there = setup_.link->get(key);
+  if (!there) return {there.error()};
+  return {std::move(saved.status), *there == "there"};
 }
 
 Status Run::save(const std::string& path) {
   BALEEN_TRY(check_tensor_file(setup_.registry, path));
-  BALEEN_TRY_ASSIGN(const Kept kept, keep());
-  return write(kept, path);
+  BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
+  return write(path, facts).status;
 }
 
 Status Run::save_end() {
   if (save_.empty() || saved_step_ == session_->progress()) return {};
-  BALEEN_TRY_ASSIGN(const Kept kept, keep());
-  const Status saved = write(kept, save_);
-  if (saved || is_there(kept, save_))
+  BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
+  SavedFile saved = write(save_, facts);
+  if (saved.is_there)
     saved_step_ = session_->progress();
   else
-    rescue(kept);
+    rescue(facts);
   heed_signals_again();
-  return saved;
+  return saved.status;
 }
 
 Status Run::boundary() {
@@ -244,12 +248,11 @@ void Run::heed_signals_again() {
 
 void Run::rescue() {
   if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return;
-  if (const Result<Kept> kept = keep()) rescue(*kept);
+  if (const auto facts = facts_to_save()) rescue(*facts);
 }
 
-void Run::rescue(const Kept& kept) {
+void Run::rescue(const std::map<std::string, std::string>& facts) {
   rescued_step_ = session_->progress();
-  if (!speaks()) return;
   const std::filesystem::path wanted = save_;
   const std::string name =
       wanted.stem().string() + ".after-step-" + std::to_string(rescued_step_) + wanted.extension().string();
@@ -257,7 +260,8 @@ void Run::rescue(const Kept& kept) {
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
     const std::string beside = folder / name;
-    if (!write(kept, beside) && !is_there(kept, beside)) continue;
+    if (!write(beside, facts).is_there) continue;
+    if (!speaks()) return;
     setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
     return;
   }

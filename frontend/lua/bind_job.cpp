@@ -220,6 +220,21 @@ void take_micro_batches(const Description& description, Job& job) {
   job.gradient_accumulation_steps = count;
 }
 
+/// What says how it trains, beside data and graphs.
+void read_training(const Fields& fields, DescribedJob& result) {
+  Job& job = result.job;
+  job.batch = fields.integer("batch");
+  job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
+  job.clip_grad_norm = fields.number("clip_grad_norm");
+  fields.with("evaluate", [&](const Fields& given) { result.evaluate_batches = given.integer("batches"); });
+  fields.with("check", [&](const Fields& check) {
+    job.check_every = check.integer("every");
+    job.check_memory = check.boolean("memory");
+  });
+  fields.with("optimizer",
+              [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
+}
+
 }  // namespace
 
 DescribedJob read_job(lua_State* L, int index, Description& description) {
@@ -241,16 +256,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   lua_pop(L, 1);
   const bool trains = fields.boolean("trains");
   if (trains) {
-    job.batch = fields.integer("batch");
-    job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
-    job.clip_grad_norm = fields.number("clip_grad_norm");
-    fields.with("evaluate", [&](const Fields& given) { result.evaluate_batches = given.integer("batches"); });
-    fields.with("check", [&](const Fields& check) {
-      job.check_every = check.integer("every");
-      job.check_memory = check.boolean("memory");
-    });
-    fields.with("optimizer",
-                [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
+    read_training(fields, result);
     lua_getfield(L, table, "data");
     result.data = data_at(L, -1, job.seed);
     lua_pop(L, 1);

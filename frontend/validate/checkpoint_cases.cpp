@@ -51,6 +51,24 @@ std::vector<NamedBytes> many_tensors() {
           tensor_of("deep", BALEEN_F32, {1, 1, 2, 1, 1, 1, 1, 2})};
 }
 
+/// Tensors and facts as the table takes them; they borrow.
+struct Told {
+  Told(const std::vector<NamedBytes>& given, const Facts& facts, bool with_data) {
+    for (const NamedBytes& one : given) {
+      baleen_named_tensor_t& told = tensors.emplace_back();
+      told.name = abi(one.name);
+      told.dtype = one.dtype;
+      told.rank = static_cast<std::uint32_t>(one.shape.size());
+      std::ranges::copy(one.shape, told.shape);
+      told.bytes = one.bytes.size();
+      if (with_data) told.data = const_cast<char*>(one.bytes.data());
+    }
+    for (const auto& [name, text] : facts) pairs.insert(pairs.end(), {abi(name), abi(text)});
+  }
+  std::vector<baleen_named_tensor_t> tensors;
+  std::vector<baleen_string_t> pairs;
+};
+
 /// A format in the hands of a case, and a file in the case's folder.
 struct Format {
   Format(const Subject& subject, Mark& mark)
@@ -59,22 +77,9 @@ struct Format {
         path((subject.scratch / ("file." + subject.descriptor.extension)).string()) {}
 
   baleen_status_t try_write(const std::string& to, const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
-    std::vector<baleen_named_tensor_t> views;
-    for (const NamedBytes& one : tensors) {
-      baleen_named_tensor_t view_of{};
-      view_of.name = abi(one.name);
-      view_of.dtype = one.dtype;
-      view_of.rank = static_cast<std::uint32_t>(one.shape.size());
-      std::ranges::copy(one.shape, view_of.shape);
-      view_of.bytes = one.bytes.size();
-      view_of.data = const_cast<char*>(one.bytes.data());
-      views.push_back(view_of);
-    }
-    std::vector<baleen_string_t> pairs;
-    for (const auto& [name, text] : facts) pairs.insert(pairs.end(), {abi(name), abi(text)});
-    return plugin.call("`write`", table.write, plugin.host(), abi(to),
-                       static_cast<const baleen_named_tensor_t*>(views.data()), std::uint64_t{views.size()},
-                       static_cast<const baleen_string_t*>(pairs.data()), std::uint64_t{facts.size()});
+    const Told told(tensors, facts, true);
+    return plugin.call("`write`", table.write, plugin.host(), abi(to), told.tensors.data(),
+                       std::uint64_t{told.tensors.size()}, told.pairs.data(), std::uint64_t{facts.size()});
   }
   void write(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
     const baleen_status_t status = try_write(path, tensors, facts);
@@ -229,6 +234,88 @@ void refuses_two_of_one_name(const Subject& subject, Mark& mark) {
   format.plugin.refusal("`write`", status);
 }
 
+/// A file that is written piece by piece; null `pieces` where the format takes none.
+struct InPieces {
+  explicit InPieces(Format& of) : format(of) {
+    if (!format.table.query) return;
+    pieces = static_cast<const baleen_checkpoint_pieces_t*>(
+        format.plugin.call("`query`", format.table.query, abi(BALEEN_CHECKPOINT_PIECES)));
+    if (pieces && (!pieces->begin || !pieces->append || !pieces->commit || !pieces->end))
+      throw Failure("`query` gives a table of pieces that lacks functions");
+  }
+  void begin(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
+    const Told told(tensors, facts, false);
+    const baleen_status_t status =
+        format.plugin.call("`begin`", pieces->begin, format.plugin.host(), abi(format.path), told.tensors.data(),
+                           std::uint64_t{told.tensors.size()}, told.pairs.data(), std::uint64_t{facts.size()}, &writer);
+    if (status != BALEEN_OK) throw Failure("`begin` fails: " + format.plugin.refusal("`begin`", status).message);
+  }
+  baleen_status_t append(std::uint64_t number, std::string_view bytes) {
+    return format.plugin.call("`append`", pieces->append, writer, number, static_cast<const void*>(bytes.data()),
+                              std::uint64_t{bytes.size()});
+  }
+  /// Of each tensor in turn at most so many bytes, from the last tensor to the first.
+  void append_all(const std::vector<NamedBytes>& tensors, std::size_t at_once) {
+    std::size_t longest = 0;
+    for (const NamedBytes& one : tensors) longest = std::max(longest, one.bytes.size());
+    for (std::size_t at = 0; at < longest; at += at_once)
+      for (std::size_t i = tensors.size(); i-- > 0;) {
+        if (at >= tensors[i].bytes.size()) continue;
+        const baleen_status_t status = append(i, std::string_view(tensors[i].bytes).substr(at, at_once));
+        if (status != BALEEN_OK) throw Failure("`append` fails: " + format.plugin.refusal("`append`", status).message);
+      }
+  }
+  baleen_status_t commit() { return format.plugin.call("`commit`", pieces->commit, writer); }
+  void end() { format.plugin.call("`end`", pieces->end, std::exchange(writer, nullptr)); }
+
+  Format& format;
+  const baleen_checkpoint_pieces_t* pieces = nullptr;
+  void* writer = nullptr;
+};
+
+void writes_pieces(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  InPieces file(format);
+  if (!file.pieces) return;
+  const std::vector<NamedBytes> tensors = many_tensors();
+  const Facts facts = {{"baleen.step", "120"}};
+  format.write(tensors, facts);
+  const std::string whole = file_bytes(format.path);
+  for (const std::size_t at_once : {std::size_t{3}, std::size_t{8}, std::size_t{1} << 20}) {
+    std::filesystem::remove(format.path);
+    file.begin(tensors, facts);
+    file.append_all(tensors, at_once);
+    if (std::filesystem::exists(format.path)) throw Failure("the file has its place before it is committed");
+    if (const baleen_status_t status = file.commit(); status != BALEEN_OK)
+      throw Failure("`commit` fails: " + format.plugin.refusal("`commit`", status).message);
+    file.end();
+    if (file_bytes(format.path) != whole)
+      throw Failure("pieces of " + std::to_string(at_once) + " bytes make another file than `write` does");
+  }
+}
+
+void refuses_other_pieces(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  InPieces file(format);
+  if (!file.pieces) return;
+  const std::vector<NamedBytes> tensors = {tensor_of("a", BALEEN_F32, {5}), tensor_of("b", BALEEN_U8, {3})};
+  format.write({tensor_of("earlier", BALEEN_F32, {2})});
+  const std::string earlier = file_bytes(format.path);
+  file.begin(tensors);
+  const auto refused = [&](const char* name, baleen_status_t status, const std::string& what) {
+    if (status == BALEEN_OK) throw Failure(std::string(name) + " takes " + what);
+    format.plugin.refusal(name, status);
+  };
+  refused("`append`", file.append(2, "x"), "bytes of a tensor that there is not");
+  refused("`append`", file.append(1, "four"), "more bytes than a tensor has");
+  file.append(0, std::string_view(tensors[0].bytes).substr(0, 19));
+  file.append(1, tensors[1].bytes);
+  refused("`commit`", file.commit(), "a tensor that lacks a byte");
+  file.end();
+  if (file_bytes(format.path) != earlier) throw Failure("what was not committed has changed the file");
+  if (files_beside(format.path) != 1) throw Failure("what was not committed leaves files");
+}
+
 }  // namespace
 
 std::vector<Case> checkpoint_cases() {
@@ -240,6 +327,9 @@ std::vector<Case> checkpoint_cases() {
       {"checkpoint.cut", "refuses a file that is cut anywhere", &refuses_cut_files},
       {"checkpoint.damaged", "survives a file with any byte changed", &survives_damaged_files},
       {"checkpoint.names", "refuses two tensors of one name", &refuses_two_of_one_name},
+      {"checkpoint.pieces", "pieces make the file that whole tensors make", &writes_pieces},
+      {"checkpoint.pieces_left", "refuses pieces that lack bytes or are too many, and leaves nothing",
+       &refuses_other_pieces},
   };
 }
 

@@ -49,9 +49,7 @@ Symbols symbols_of(const Subject& subject) {
 
 void exports_one_symbol(const Subject& subject, Mark&) {
   std::vector<std::string> others = symbols_of(subject).exported;
-  const auto start = std::ranges::remove(others, BALEEN_START_SYMBOL);
-  if (start.empty()) throw Failure("exports no `" BALEEN_START_SYMBOL "`");
-  others.erase(start.begin(), others.end());
+  if (std::erase(others, BALEEN_START_SYMBOL) == 0) throw Failure("exports no `" BALEEN_START_SYMBOL "`");
   if (!others.empty())
     throw Failure("exports " + std::to_string(others.size()) + " symbols beside `" BALEEN_START_SYMBOL "`: " +
                   listed(others) + "; build it with baleen_add_plugin, or with -fvisibility=hidden and plugin.map");

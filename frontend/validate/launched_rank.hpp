@@ -23,7 +23,7 @@ class Launcher {
  public:
   Launcher(const Subject& subject, Mark& mark, const OneHost& job);
   Launcher(const Launcher&) = delete;
-  ~Launcher() noexcept(false);
+  ~Launcher() noexcept(false);  // NOLINT(*exception-escape)
 
   const Opened& plugin() const { return plugin_; }
   const baleen_launcher_t& table() const { return plugin_.table<baleen_launcher_t>(); }

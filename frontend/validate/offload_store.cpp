@@ -54,7 +54,7 @@ Store::Store(const Subject& subject, Mark& mark, StoreOptions options)
   if (!handle_) throw Failure("`create` returns OK and gives no store");
 }
 
-Store::~Store() noexcept(false) {
+Store::~Store() noexcept(false) {  // NOLINT(*exception-escape): the case's verdict
   try {  // also after a Failure: what is under way uses memory and events of the case, which go next
     destroy();
   } catch (const Failure&) {

@@ -41,7 +41,7 @@ class Store {
  public:
   Store(const Subject& subject, Mark& mark, StoreOptions options = {});
   Store(const Store&) = delete;
-  ~Store() noexcept(false);
+  ~Store() noexcept(false);  // NOLINT(*exception-escape)
 
   void destroy();
   const Opened& plugin() const { return plugin_; }

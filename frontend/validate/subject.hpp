@@ -85,7 +85,7 @@ class Made {
     if (!handle_) throw Failure(std::string(name) + " returns OK and gives no object");
   }
   Made(const Made&) = delete;
-  ~Made() noexcept(false) {
+  ~Made() noexcept(false) {  // NOLINT(*exception-escape): the case's verdict
     if (std::uncaught_exceptions() == 0) plugin_.call("`destroy`", table().destroy, handle_);
   }
   const Table& table() const { return plugin_.table<Table>(); }

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <sstream>
 
-extern char** environ;
+extern char** environ;  // NOLINT(*redundant-declaration): with _GNU_SOURCE alone unistd.h has it
 
 namespace baleen::validate {
 namespace {
@@ -96,7 +96,7 @@ Ended run_program(const Subject& subject, Mark& mark, std::string_view command, 
 }
 
 std::string text_of_file(const Subject& subject, std::string_view name) {
-  const std::string text = read_all(subject.jobs / name);
+  std::string text = read_all(subject.jobs / name);
   if (text.empty()) throw Failure("cannot read " + (subject.jobs / name).string() + "; install Baleen again");
   return text;
 }

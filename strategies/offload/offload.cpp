@@ -122,9 +122,10 @@ class Offload : public Strategy {
   /// `or_all`: without a pattern all of this kind go.
   Status offload(const std::string& what, std::vector<Stored> all, const std::vector<std::string>& patterns,
                  bool or_all, Scheduling& scheduling) {
-    const auto behind = std::ranges::stable_partition(all, [](const Stored& one) { return !one.is_part; });
-    const std::vector<Stored> parts(behind.begin(), behind.end());
-    all.erase(behind.begin(), all.end());
+    // Not that of std::ranges, whose result clang 14 cannot take.
+    const auto behind = std::stable_partition(all.begin(), all.end(), [](const Stored& one) { return !one.is_part; });
+    const std::vector<Stored> parts(behind, all.end());
+    all.erase(behind, all.end());
     if (all.empty() || (patterns.empty() && !or_all)) return {};
     if (saw_.insert(what).second) BALEEN_TRY(check_patterns(what, patterns, all));
     std::uint64_t bytes = 0, stay = 0;

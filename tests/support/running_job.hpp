@@ -97,8 +97,8 @@ class RunningJob {
     if (leader_ < 0) throw std::runtime_error("fork failed");
     if (leader_ == 0) become(command, options, in[0], out[1], err[1]);
     close(in[0]), close(out[1]), close(err[1]);
-    // From here on `processes` finds it, however late it gets to run.
-    for (pid_t session = getsid(leader_); session != leader_ && session >= 0; session = getsid(leader_))
+    // From here on `processes` finds it, however late it gets to run; if it has not been killed before that.
+    while (getsid(leader_) != leader_ && state_of(leader_) != 'Z' && state_of(leader_) != '?')
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     if (!options.input.empty() && write(in[1], options.input.data(), options.input.size()) < 0)
       throw std::runtime_error("cannot give the job its input");
@@ -107,7 +107,7 @@ class RunningJob {
   }
   ~RunningJob() {
     for (const pid_t process : processes()) ::kill(process, SIGKILL);
-    if (!reaped_) waitpid(leader_, nullptr, 0);
+    if (!reaped_) kill(SIGKILL), waitpid(leader_, nullptr, 0);
     for (const pollfd& end : ends_)
       if (end.fd >= 0) close(end.fd);
   }

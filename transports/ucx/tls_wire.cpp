@@ -137,7 +137,7 @@ void TlsWire::end_all(Link& link, Outcome outcome, const std::string& why) {
 }
 
 // What has come whole can still be asked for.
-void TlsWire::lose(Link& link, std::string why) {
+void TlsWire::lose(Link& link, std::string why) {  // NOLINT(*unnecessary-value-param): it may be the link's
   const bool was_closing = link.stage == Stage::kClosing;
   shut(link);
   if (!was_closing) broke_(link.rank, why);

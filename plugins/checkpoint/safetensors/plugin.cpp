@@ -14,6 +14,11 @@ struct Safetensors {
                               std::span<const baleen_named_tensor_t> tensors, const baleen::sdk::Facts& facts) {
     return baleen::safetensors::write_file(path, tensors, facts);
   }
+  static baleen::Result<std::unique_ptr<baleen::sdk::PieceWriter>> begin(const baleen::Host&, std::string_view path,
+                                                                         std::span<const baleen_named_tensor_t> tensors,
+                                                                         const baleen::sdk::Facts& facts) {
+    return baleen::safetensors::begin_file(path, tensors, facts);
+  }
   static baleen::Result<std::unique_ptr<baleen::sdk::CheckpointReader>> open(const baleen::Host& host,
                                                                              std::string_view path) {
     return baleen::safetensors::Reader::open(host, path);

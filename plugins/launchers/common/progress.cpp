@@ -49,8 +49,9 @@ bool Progress::speaks(int rank, Clock::time_point now) const {
 }
 
 bool Progress::all_speak(Clock::time_point now) const {
-  const auto ranks = std::views::iota(0, static_cast<int>(moments_.size()));
-  return std::ranges::all_of(ranks, [&](int rank) { return speaks(rank, now); });
+  for (int rank = 0; rank < static_cast<int>(moments_.size()); ++rank)
+    if (!speaks(rank, now)) return false;
+  return true;
 }
 
 Clock::duration Progress::patience(Clock::duration least, Clock::duration most) const {

@@ -35,6 +35,27 @@ BALEEN_ASSERT_TABLE(baleen_checkpoint_t, query, 56);
 #define BALEEN_CHECKPOINT_FUNCTIONS(REQUIRED, OPTIONAL)                                          \
     REQUIRED(write) REQUIRED(open) REQUIRED(list) REQUIRED(read) REQUIRED(close) OPTIONAL(query)
 
+/* The answer to the query BALEEN_CHECKPOINT_PIECES: a file is written from pieces of its tensors, so that nobody holds
+ * all of them. What a member without it writes is in the host's memory as a whole.
+ *
+ * Draft: a later minor version may change it. The member `safetensors` has it. */
+#define BALEEN_CHECKPOINT_PIECES "baleen.checkpoint.pieces/1"
+typedef struct baleen_checkpoint_pieces_t {
+    uint64_t size;
+    /* Begins a file of these tensors, of which `data` is null; refuses what `write` refuses. Takes the room on the disk
+     * where it can. Tensors and facts are the caller's again when it returns. */
+    baleen_status_t (*begin)(const baleen_host_t* host, baleen_string_t path, const baleen_named_tensor_t* tensors,
+                             uint64_t count, const baleen_string_t* facts, uint64_t fact_count, void** writer);
+    /* The next bytes of a tensor, by its number in the list; row-major. Tensors come in any order, and may take turns.
+     * INTERNAL where the tensor has fewer bytes left. */
+    baleen_status_t (*append)(void* writer, uint64_t number, const void* data, uint64_t bytes);
+    /* Once, when all bytes are there (else INTERNAL): the file takes its place, as with `write`. */
+    baleen_status_t (*commit)(void* writer);
+    /* What was not committed is gone. */
+    void (*end)(void* writer);
+} baleen_checkpoint_pieces_t;
+BALEEN_ASSERT_TABLE(baleen_checkpoint_pieces_t, end, 40);
+
 /* Indices begin, begin + 1, ..., end - 1. */
 typedef struct baleen_range_t {
     int64_t begin, end;

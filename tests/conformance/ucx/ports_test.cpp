@@ -28,7 +28,7 @@ TEST(Ports, AreOpenedWhereTheEnvironmentSays) {
   EXPECT_EQ(run_ucx(2, {{"tls", "tcp"}},
                     [](Rank& rank) {
                       expect_sum(rank, rank.world(), 50'000);
-                      expect(test::listening_of({getpid()}).size() > 0, "UCX listens nowhere");
+                      expect(!test::listening_of({getpid()}).empty(), "UCX listens nowhere");
                     }),
             "");
   unsetenv("UCX_NET_DEVICES");

@@ -292,7 +292,9 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"takes_cut_files", "checkpoint.cut", "reads a file that was cut to 0 of"},
         std::vector<std::string>{"trusts_files", "checkpoint.damaged", "crashes: killed by"},
         std::vector<std::string>{"takes_twins", "checkpoint.names", "takes two tensors of one name"},
-        std::vector<std::string>{"reads_beyond", "checkpoint.bits", "writes behind its bytes"}),
+        std::vector<std::string>{"reads_beyond", "checkpoint.bits", "writes behind its bytes"},
+        std::vector<std::string>{"joins_pieces", "checkpoint.pieces", "make another file"},
+        std::vector<std::string>{"commits_early", "checkpoint.pieces_left", "a tensor that lacks a byte"}),
     [](const auto& info) { return info.param[0]; });
 
 /// Kinds of ops have no options: each wrong one has a name.

@@ -40,7 +40,7 @@ class ThirdNetwork {
       if (const ProcessResult result = run_process(words); result.exit_code != 0) missing_ += result.err;
     }
   }
-  ~ThirdNetwork() { run_process({"ip", "netns", "del", name_}); }
+  ~ThirdNetwork() { run_process({"ip", "netns", "del", name_}); }  // NOLINT(*exception-escape): ends the test
   ThirdNetwork(const ThirdNetwork&) = delete;
 
   const std::string& missing() const { return missing_; }

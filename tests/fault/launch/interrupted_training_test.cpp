@@ -70,6 +70,28 @@ TEST_P(InterruptedTraining, SavesBesideAndEndsWithItsCode) {
   }
 }
 
+/// Ranks that have parts of parameters bring them together for each place that is tried.
+TEST_P(InterruptedTraining, SavesElsewhereWhereTheFolderIsGone) {
+  std::filesystem::create_directory(folder_ / "gone");
+  std::filesystem::create_directory(folder_ / "here");
+  std::string line = "cd '" + (folder_ / "here") + "' && exec";
+  for (const std::string& word : command(1'000'000'000, {"--save", folder_ / "gone/model.safetensors", "--set",
+                                                         R"(plan=[{strategy="zero", stage=3, replicate_below=1}])"}))
+    line += " '" + word + "'";
+  RunningJob job({"/bin/sh", "-c", line});
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  std::filesystem::remove(folder_ / "gone");
+  job.kill(SIGINT);
+  EXPECT_EQ(job.ends(), 5) << job.err();
+  const std::string said = "are saved in ", ending = ".safetensors";
+  const std::size_t at = job.err().find(said), end = job.err().find(ending, at);
+  ASSERT_NE(end, std::string::npos) << job.err();
+  const std::string file = job.err().substr(at + said.size(), end + ending.size() - at - said.size());
+  EXPECT_EQ(file.find(folder_ / "here/model.after-step-"), 0u) << file;
+  RunningJob goes_on(command(1, {"--load", file}));
+  EXPECT_EQ(goes_on.ends(), 0) << goes_on.err();
+}
+
 /// A loop of the user's own, which runs a program that learns.
 TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesToo) {
   RunningJob job(learning({}, {"--save", folder_ / "model.safetensors"}));

@@ -13,6 +13,24 @@ double peak_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+/// 38 MiB of parameters on a disk pass through a few MiB on their way to a file.
+TEST(Memory, OfAFileOfParametersIsAPieceOfThem) {
+  if (!has_plugin("strategy", "offload")) GTEST_SKIP() << "no strategy `offload` in this tree";
+  const TemporaryFolder folder;
+  const std::string store = "[offload]\nplugin = \"nvme\"\npath = \"" + folder.path() + "\"\n";
+  const SplitWork one{
+      "", {{"data", 1}}, strategy("offload", "parameters = [\"*\"]\n") + store, {"--dim", "512", "--layers", "3"}};
+  const auto peak_of = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--steps", "1"});
+    const ProcessResult result = run_saved(one, "", more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return peak_mib();
+  };
+  const double without = peak_of({}), with = peak_of({"--save", folder / "all.safetensors"});
+  EXPECT_GT(std::filesystem::file_size(folder / "all.safetensors"), 36u << 20);
+  EXPECT_LE(with - without, 8);
+}
+
 /// 9.6 million parameters with two states each on two ranks: 55 MiB a rank. Each run's peak stands above those before
 /// it, which are lower: without a save, within a budget, and without one.
 TEST(Memory, OfASaveStaysWithinItsBudget) {

@@ -1,5 +1,5 @@
 /// \file Preloaded into a program: its first write at a place of a file (`pwrite`) takes a second.
-#define _GNU_SOURCE
+#define _GNU_SOURCE  // NOLINT(*reserved-identifier)
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <unistd.h>

@@ -44,6 +44,7 @@ std::string of(const std::string& damage, const std::string& name, int step = 0)
   return "damage = \"" + damage + "\"\nof = \"" + name + "\"\nstep = " + std::to_string(step) + "\n";
 }
 
+// NOLINTNEXTLINE(*function-size): a table
 std::vector<Case> cases() {
   // The first sum of that name is the bias's.
   const std::string sum = "blocks.0.mlp.up.grad";

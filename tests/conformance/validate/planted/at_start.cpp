@@ -41,7 +41,7 @@ struct DiesAtEnd {
   ~DiesAtEnd() {
     if (kDefect == dies_at_end) std::raise(SIGSEGV);
   }
-} const last;
+} const kLast;
 
 }  // namespace
 

@@ -32,7 +32,9 @@ enum Defect {
   takes_cut_files,
   trusts_files,
   takes_twins,
-  reads_beyond
+  reads_beyond,
+  joins_pieces,
+  commits_early
 };
 constexpr Defect kDefect = DEFECT;
 
@@ -131,6 +133,54 @@ baleen_status_t open_file(const baleen_host_t* table, baleen_string_t path, void
   return BALEEN_OK;
 }
 
+/// Keeps what comes until the end.
+struct Writer {
+  Host host;
+  const baleen_host_t* table;
+  std::string path;
+  std::vector<std::string> names, texts, bytes;
+  std::vector<baleen_named_tensor_t> tensors;
+};
+
+baleen_status_t begin_pieces(const baleen_host_t* table, baleen_string_t path, const baleen_named_tensor_t* tensors,
+                             std::uint64_t count, const baleen_string_t* facts, std::uint64_t fact_count, void** out) {
+  auto writer = std::make_unique<Writer>(Writer{Host(table), table, std::string(view(path)), {}, {}, {}, {}});
+  writer->tensors.assign(tensors, tensors + count);
+  writer->bytes.resize(count);
+  for (std::uint64_t i = 0; i < count; ++i) writer->names.emplace_back(view(tensors[i].name));
+  for (std::uint64_t i = 0; i < 2 * fact_count; ++i) writer->texts.emplace_back(view(facts[i]));
+  *out = writer.release();
+  return BALEEN_OK;
+}
+
+baleen_status_t append_piece(void* self, std::uint64_t number, const void* data, std::uint64_t bytes) {
+  auto& writer = *static_cast<Writer*>(self);
+  if (number >= writer.bytes.size() || writer.bytes[number].size() + bytes > writer.tensors[number].bytes)
+    return writer.host.fail(BALEEN_INTERNAL, "there is no such piece");
+  const std::string piece(static_cast<const char*>(data), bytes);
+  std::string& own = writer.bytes[number];
+  own = kDefect == joins_pieces ? piece + own : own + piece;
+  return BALEEN_OK;
+}
+
+baleen_status_t commit_pieces(void* self) {
+  auto& writer = *static_cast<Writer*>(self);
+  std::vector<baleen_string_t> facts;
+  for (const std::string& text : writer.texts) facts.push_back(abi(text));
+  for (std::size_t i = 0; i < writer.tensors.size(); ++i) {
+    if (writer.bytes[i].size() < writer.tensors[i].bytes && kDefect != commits_early)
+      return writer.host.fail(BALEEN_INTERNAL, "bytes are missing");
+    writer.bytes[i].resize(writer.tensors[i].bytes);
+    writer.tensors[i].name = abi(writer.names[i]);
+    writer.tensors[i].data = writer.bytes[i].data();
+  }
+  return write(writer.table, abi(writer.path), writer.tensors.data(), writer.tensors.size(), facts.data(),
+               facts.size() / 2);
+}
+
+constexpr baleen_checkpoint_pieces_t kPieces{sizeof kPieces, &begin_pieces, &append_piece, &commit_pieces,
+                                             [](void* self) { delete static_cast<Writer*>(self); }};
+
 baleen_checkpoint_t planted_table() {
   baleen_checkpoint_t table{};
   table.write = &write;
@@ -151,6 +201,9 @@ baleen_checkpoint_t planted_table() {
     return BALEEN_OK;
   };
   table.close = [](void* self) { delete static_cast<Reader*>(self); };
+  table.query = [](baleen_string_t name) -> const void* {
+    return view(name) == BALEEN_CHECKPOINT_PIECES ? &kPieces : nullptr;
+  };
   return table;
 }
 

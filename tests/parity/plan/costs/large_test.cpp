@@ -33,7 +33,7 @@ Planned plan_in_time(const std::string& manifest, double layers, double width, d
     return std::string(name) + "=" + std::to_string(static_cast<long>(number));
   };
   const double before = processor_seconds(RUSAGE_CHILDREN);
-  const Planned planned =
+  Planned planned =
       plan_of("plan/gpt_large", manifest + "[compute]\nmemory = 1000000000\n",
               {word("layers", layers), word("dim", width), word("heads", heads), word("context", kContext),
                word("batch", batch), "accumulate=1", "data=" + source_dir() + "/tests/golden/whales.txt"});

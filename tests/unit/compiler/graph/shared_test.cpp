@@ -22,7 +22,8 @@ TEST(Shared, IsOneValueUntilItIsEdited) {
   Shared<std::string> empty;
   empty.edit() = "x";
   EXPECT_EQ(*empty, "x");
-  a = a;
+  const Shared<std::string>& itself = a;
+  a = itself;
   b = std::move(a);
   EXPECT_EQ(*b, "layer");
 }

@@ -382,7 +382,7 @@ class StatedLayout : public LocalRegion {
   }
   ValueId over_ring(const std::string& kind, ValueId v, Attributes attributes = {}) {
     attributes.set("axes", Attributes::ints({1}));
-    return op(kind.c_str(), {v}, attributes);
+    return op(kind, {v}, attributes);
   }
   ValueId scaled(ValueId v) {
     Expression twice;

@@ -100,6 +100,16 @@ Result<Job> make_job(const JobOptions& options) {
   return job;
 }
 
+/// Opens the member of that name with its defaults.
+auto store_of(const std::string& name, const Registry& registry) {
+  return [&registry, name](std::size_t, const OffloadStore::Needs& needs) -> Result<std::unique_ptr<OffloadStore>> {
+    BALEEN_TRY_ASSIGN(const Descriptor found, registry.find("offload", name));
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(found, {}, {7, "", "test"}));
+    BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(found));
+    return OffloadStore::create(plugin, *settings.get(), needs);
+  };
+}
+
 }  // namespace
 
 std::string some_text() {
@@ -157,14 +167,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   }
   if (std::ranges::any_of(job.strategies, [](const MemberSpec& one) { return one.name == "offload"; })) {
     session_options.offload_places = {{options.store, {}}};
-    session_options.open_store = [&registry = *registry_, store = options.store](
-                                     std::size_t,
-                                     const OffloadStore::Needs& needs) -> Result<std::unique_ptr<OffloadStore>> {
-      BALEEN_TRY_ASSIGN(const Descriptor found, registry.find("offload", store));
-      BALEEN_TRY_ASSIGN(const SettingsStorage settings, SettingsStorage::build(found, {}, {7, "", "test"}));
-      BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(found));
-      return OffloadStore::create(plugin, *settings.get(), needs);
-    };
+    session_options.open_store = store_of(options.store, *registry_);
   }
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.only));
   BALEEN_TRY_ASSIGN(session, Session::create(plan, *device_, data, *monitors_, session_options));
