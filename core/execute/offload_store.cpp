@@ -104,9 +104,10 @@ Status OffloadStore::enqueue(bool is_put, const Part& part, const Events& events
 Status OffloadStore::check() const { return plugin_.check(table_->check(store_, BALEEN_OFFLOAD_ANY)); }
 
 Status OffloadStore::wait_for(bool is_put, const Part& part) {
-  BALEEN_TRY(enqueue(is_put, part, {nullptr, 0, &done_, ++begun_}));
-  event_wait(done_, begun_);
-  return event_value(done_) == BALEEN_EVENT_FAILED ? check() : Status();
+  baleen_event_t done{sizeof done, 0, 0, nullptr};
+  BALEEN_TRY(enqueue(is_put, part, {nullptr, 0, &done, 1}));
+  event_wait(done, 1);
+  return event_value(done) == BALEEN_EVENT_FAILED ? check() : Status();
 }
 
 Status OffloadStore::read(std::uint32_t slot, std::uint64_t bytes, std::uint64_t from, std::span<std::byte> to) {

@@ -75,8 +75,6 @@ class OffloadStore {
   const baleen_offload_t* table_ = nullptr;
   void* store_ = nullptr;
   std::uint64_t alignment_ = 1;
-  baleen_event_t done_{sizeof(baleen_event_t), 0, 0, nullptr};  ///< of read and write
-  std::uint64_t begun_ = 0;
   baleen_offload_pinning_t pinning_{};
   const Device* device_ = nullptr;  ///< whose copies reach the slots
   std::unique_ptr<DirectCopies> copies_;

@@ -214,8 +214,10 @@ class Runner {
     if (what.is_put) BALEEN_TRY(copy(memory_of(what), program_.addresses[what.address], what.bytes));
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
-    return program_.store->start(what.is_put, {what.slot, what.offset, what.bytes, memory_of(what)},
-                                 {&program_.issued, program_.issues, transfer.done.get(), ++transfer.begun});
+    BALEEN_TRY(program_.store->start(what.is_put, {what.slot, what.offset, what.bytes, memory_of(what)},
+                                     {&program_.issued, program_.issues, transfer.done.get(), transfer.begun + 1}));
+    ++transfer.begun;
+    return {};
   }
 
   Status wait(const ProgramTransfer& transfer) {
@@ -292,7 +294,12 @@ void Program::settle() {
 
 void Program::settle_transfers() {
   if (!impl_) return;
-  for (const ProgramTransfer& transfer : impl_->transfers) event_wait(*transfer.done, transfer.begun);
+  for (ProgramTransfer& transfer : impl_->transfers) {
+    event_wait(*transfer.done, transfer.begun);
+    if (event_value(*transfer.done) != BALEEN_EVENT_FAILED) continue;
+    transfer.done->word = 0;  // it would say so of later ones too
+    transfer.begun = 0;
+  }
 }
 
 Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,

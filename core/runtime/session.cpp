@@ -46,8 +46,10 @@ Status Session::Impl::put(const Program& program, const std::string& name, const
 }
 
 void Session::Impl::settle_transfers() {
-  if (is_whole) return;
+  // What the stream has not come to has not begun to move. Of a device that is broken nothing ends.
+  if (!is_cut_short || !device.check(device.table().synchronize(device.handle(), device.stream()))) return;
   for (JobProgram& one : programs) one.program.settle_transfers();
+  is_cut_short = false;
 }
 
 Result<HostTensor> Session::Impl::get(const Program& program, const std::string& name) {
@@ -96,10 +98,12 @@ Status Session::Impl::run(Program& program, std::uint64_t step, InstructionWatch
   run_options.gate = std::move(gate);
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   settle_transfers();
-  is_whole = false;
-  BALEEN_TRY(program.run(device.stream(), run_options));
-  is_whole = true;
-  return {};
+  Status ran = program.run(device.stream(), run_options);
+  if (ran) return {};
+  is_cut_short = true;
+  const auto found = std::ranges::find(programs, &program, [](const JobProgram& one) { return &one.program; });
+  is_whole = is_whole && (found->role == GraphRole::evaluate || found->role == GraphRole::infer);
+  return ran;
 }
 
 /// "loss" and the metrics, each divided by its weight; the weights stay, for means over batches.

@@ -43,7 +43,8 @@ struct Session::Impl : JobPrograms {
   std::unique_ptr<StateCopy> before_step;  ///< of a step whose loss or gradient is not finite, where there is room
   bool was_undone = false;                 ///< the last run of a program that trains; what was before it is finite
   std::int64_t undone_rows = 0;            ///< that it had read
-  bool is_whole = true;                    ///< no program was cut short
+  bool is_whole = true;                    ///< no program that updates parameters was cut short
+  bool is_cut_short = false;               ///< the last run was, so that transfers may be under way
 
   /// Whether collectives are staged.
   bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }

@@ -15,12 +15,15 @@
 namespace baleen {
 namespace {
 
-/// By name, as files have them.
+/// The widest elements first, then by name: as safetensors has them, so that the file grows from its beginning on.
 std::vector<const PersistentBuffer*> parameters(const Session& session) {
   std::vector<const PersistentBuffer*> list;
   for (const PersistentBuffer& buffer : session.persistent().buffers)
     if (buffer.spec.role == Role::parameter) list.push_back(&buffer);
-  std::ranges::sort(list, {}, [](const PersistentBuffer* one) -> const std::string& { return one->spec.name; });
+  std::ranges::sort(list, [](const PersistentBuffer* a, const PersistentBuffer* b) {
+    const auto width_a = dtype_size(a->spec.type.dtype), width_b = dtype_size(b->spec.type.dtype);
+    return width_a != width_b ? width_a > width_b : a->spec.name < b->spec.name;
+  });
   return list;
 }
 
@@ -63,8 +66,8 @@ bool gathers_parameters(const Session& session) {
   });
 }
 
-SavedFile save_parameters(Session& session, const Registry& plugins, const std::string& path,
-                          const std::map<std::string, std::string>& facts, bool writes) {
+Result<SavedFile> save_parameters(Session& session, const Registry& plugins, const std::string& path,
+                                  const std::map<std::string, std::string>& facts, bool writes) {
   const std::vector<const PersistentBuffer*> list = parameters(session);
   Status written;
   std::unique_ptr<TensorWriter> writer;
@@ -80,13 +83,12 @@ SavedFile save_parameters(Session& session, const Registry& plugins, const std::
   const Take take = [&](const std::string& name, std::span<const std::byte> bytes) {
     if (writer && written) written = writer->append(name, bytes);
   };
-  // After a failure too, what others have a part of is brought together: they are at it.
+  // Where it cannot be written, too, what others have a part of is brought together: they are at it.
   for (const PersistentBuffer* buffer : list)
-    if (!buffer->spec.layout.empty() || (writer && written))
-      if (const Status read = give(session, *buffer, take); !read) return {read};
+    if (!buffer->spec.layout.empty() || (writer && written)) BALEEN_TRY(give(session, *buffer, take));
   if (writer && written) written = writer->commit();
   const bool is_there = !writes || written || (writer && writer->is_there());
-  return {std::move(written), is_there};
+  return SavedFile{std::move(written), is_there};
 }
 
 Status load_parameters(Session& session, const Registry& plugins, const std::string& path, const LoadParts& parts) {

@@ -17,9 +17,10 @@ struct SavedFile {
 
 /// Writes all parameters (not the optimizer's states) under their names; all or nothing. `facts` become the file's
 /// metadata. With several ranks all of them call it, and one writes; the others' file is there for them. What no rank
-/// has a part of passes through a few MiB, what ranks share is in memory as a whole, one after the other.
-SavedFile save_parameters(Session& session, const Registry& plugins, const std::string& path,
-                          const std::map<std::string, std::string>& facts, bool writes = true);
+/// has a part of passes through a few MiB, what ranks share is in memory as a whole, one after the other. An error:
+/// something could not be read, and what the other ranks wait for does not come; this one has to end.
+Result<SavedFile> save_parameters(Session& session, const Registry& plugins, const std::string& path,
+                                  const std::map<std::string, std::string>& facts, bool writes = true);
 
 /// Whether ranks hold parts of parameters, which saving brings together.
 bool gathers_parameters(const Session& session);

@@ -22,7 +22,7 @@ class TensorWriter {
   ~TensorWriter();
   TensorWriter(const TensorWriter&) = delete;
 
-  /// The next bytes of a tensor, row-major. Tensors may come in any order; in that of their names is best.
+  /// The next bytes of a tensor, row-major. Tensors may come in any order; the file's own is the fastest.
   Status append(const std::string& name, std::span<const std::byte> bytes);
   /// All or nothing, when all bytes are there; where the file's folder alone cannot be synced the file is there in
   /// spite of the error.

@@ -14,10 +14,10 @@ namespace {
 /// or of which a failed step has updated some, are worth nothing.
 Status rescued(Run& run, const Setup& setup, const Error& why) {
   // All ranks have taken the step back that became NaN.
-  if (run.session().was_undone() && run.session().progress() > 0) run.rescue();
+  if (run.session().was_undone() && run.session().progress() > 0) run.rescue(true);
   if (setup.link && (why.code == BALEEN_PEER_LOST || gathers_parameters(run.session()))) return why;
   if (run.session().progress() == 0 || !run.session().is_whole()) return why;
-  if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue();
+  if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue(false);
   return why;
 }
 

@@ -45,7 +45,7 @@ class References {
       BALEEN_TRY_ASSIGN(judgement, shaken(1));
     }
     if (!exact && judgement.difference) {
-      BALEEN_TRY_ASSIGN(rounded_, run(0, follows_, many_.coarsest));
+      if (Result<Record> rounded = run(0, follows_, many_.coarsest)) rounded_ = *std::move(rounded);
       judgement = judged_now();
     }
     for (const double roundings : kMoreRoundings)

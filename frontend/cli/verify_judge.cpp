@@ -155,7 +155,8 @@ class Judge {
   template <class Difference>
   double nearest(std::size_t i, const Record::Step& one, Difference&& difference) const {
     const double off = difference(one);
-    return rounded_ && i < rounded_->steps.size() ? std::min(off, difference(rounded_->steps[i])) : off;
+    const bool is_told = rounded_ && i < rounded_->steps.size() && std::isfinite(rounded_->steps[i].loss);
+    return is_told ? std::min(off, difference(rounded_->steps[i])) : off;
   }
 
   void compare_step(std::size_t i) {

@@ -99,7 +99,8 @@ class Run : public TrainingRun {
   Status save_end();
   /// Has what is not saved in another file: beside RunFlags::save, or in this folder, or in that of temporary files.
   /// Tells where.
-  void rescue();
+  /// `all_do`: all ranks call it, and none leaves before it is done.
+  void rescue(bool all_do);
   Status checkpoint() override;
   bool print(std::string_view line) override { return shows_prints_ && session_->print(line); }
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
@@ -116,9 +117,10 @@ class Run : public TrainingRun {
   explicit Run(const Setup& setup) : setup_(setup) {}
   /// What a file of parameters says of itself; first nothing of what is stored has changed.
   Result<std::map<std::string, std::string>> facts_to_save();
-  /// All ranks do, and come to know whether the file is there, where all are needed to write one.
-  SavedFile write(const std::string& path, const std::map<std::string, std::string>& facts);
-  void rescue(const std::map<std::string, std::string>& facts);
+  /// All ranks do. Where all are needed to write it, or `waits` (all call it too), they come to know whether the file
+  /// is there. An error: this rank has to end.
+  Result<SavedFile> write(const std::string& path, const std::map<std::string, std::string>& facts, bool waits);
+  void rescue(const std::map<std::string, std::string>& facts, bool waits);
   /// Between two steps, or runs of other programs, which may learn too: saves where that is due, and ends the run where
   /// a signal has asked for it.
   Status boundary();

@@ -185,33 +185,34 @@ Result<std::map<std::string, std::string>> Run::facts_to_save() {
   return facts;
 }
 
-SavedFile Run::write(const std::string& path, const std::map<std::string, std::string>& facts) {
-  SavedFile saved = save_parameters(*session_, setup_.registry, path, facts, speaks());
-  if (!setup_.link || !gathers_parameters(*session_)) return saved;
+Result<SavedFile> Run::write(const std::string& path, const std::map<std::string, std::string>& facts, bool waits) {
+  BALEEN_TRY_ASSIGN(SavedFile saved, save_parameters(*session_, setup_.registry, path, facts, speaks()));
+  if (!setup_.link || (!waits && !gathers_parameters(*session_))) return saved;
   const std::string key = "saved/" + std::to_string(++writes_);
   if (speaks()) {
-    if (const Status told = setup_.link->put(key, saved.is_there ? "there" : "not"); !told) return {told};
+    BALEEN_TRY(setup_.link->put(key, saved.is_there ? "there" : "not"));
     return saved;
   }
-  const Result<std::string> there = setup_.link->get(key);
-  if (!there) return {there.error()};
-  return {std::move(saved.status), *there == "there"};
+  BALEEN_TRY_ASSIGN(const std::string there, setup_.link->get(key));
+  saved.is_there = there == "there";
+  return saved;
 }
 
 Status Run::save(const std::string& path) {
   BALEEN_TRY(check_tensor_file(setup_.registry, path));
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
-  return write(path, facts).status;
+  BALEEN_TRY_ASSIGN(const SavedFile saved, write(path, facts, false));
+  return saved.status;
 }
 
 Status Run::save_end() {
   if (save_.empty() || saved_step_ == session_->progress()) return {};
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
-  SavedFile saved = write(save_, facts);
+  BALEEN_TRY_ASSIGN(SavedFile saved, write(save_, facts, false));
   if (saved.is_there)
     saved_step_ = session_->progress();
   else
-    rescue(facts);
+    rescue(facts, false);
   heed_signals_again();
   return saved.status;
 }
@@ -231,7 +232,7 @@ Status Run::end_if_asked() {
     return AgreedPoints::Wish{StopRequest::signal() != 0, false};
   }));
   if (!wish.stops) return {};
-  if (step > 0) rescue();
+  if (step > 0) rescue(true);
   return Error{BALEEN_INTERRUPTED,
                "ended by a signal after step " + std::to_string(step) +
                    "; with `checkpoint` in the job, or [checkpoint] in the manifest, it could go on from there",
@@ -246,12 +247,12 @@ void Run::heed_signals_again() {
   if (signal != 0) std::raise(signal);
 }
 
-void Run::rescue() {
+void Run::rescue(bool all_do) {
   if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return;
-  if (const auto facts = facts_to_save()) rescue(*facts);
+  if (const auto facts = facts_to_save()) rescue(*facts, all_do);
 }
 
-void Run::rescue(const std::map<std::string, std::string>& facts) {
+void Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
   rescued_step_ = session_->progress();
   const std::filesystem::path wanted = save_;
   const std::string name =
@@ -260,7 +261,9 @@ void Run::rescue(const std::map<std::string, std::string>& facts) {
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
     const std::string beside = folder / name;
-    if (!write(beside, facts).is_there) continue;
+    const Result<SavedFile> saved = write(beside, facts, waits);
+    if (!saved) return;
+    if (!saved->is_there) continue;
     if (!speaks()) return;
     setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
     return;

@@ -243,11 +243,17 @@ struct InPieces {
     if (pieces && (!pieces->begin || !pieces->append || !pieces->commit || !pieces->end))
       throw Failure("`query` gives a table of pieces that lacks functions");
   }
-  void begin(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
+  ~InPieces() {
+    if (writer) pieces->end(writer);
+  }
+  baleen_status_t try_begin(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
     const Told told(tensors, facts, false);
-    const baleen_status_t status =
-        format.plugin.call("`begin`", pieces->begin, format.plugin.host(), abi(format.path), told.tensors.data(),
-                           std::uint64_t{told.tensors.size()}, told.pairs.data(), std::uint64_t{facts.size()}, &writer);
+    return format.plugin.call("`begin`", pieces->begin, format.plugin.host(), abi(format.path), told.tensors.data(),
+                              std::uint64_t{told.tensors.size()}, told.pairs.data(), std::uint64_t{facts.size()},
+                              &writer);
+  }
+  void begin(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
+    const baleen_status_t status = try_begin(tensors, facts);
     if (status != BALEEN_OK) throw Failure("`begin` fails: " + format.plugin.refusal("`begin`", status).message);
   }
   baleen_status_t append(std::uint64_t number, std::string_view bytes) {
@@ -301,15 +307,19 @@ void refuses_other_pieces(const Subject& subject, Mark& mark) {
   const std::vector<NamedBytes> tensors = {tensor_of("a", BALEEN_F32, {5}), tensor_of("b", BALEEN_U8, {3})};
   format.write({tensor_of("earlier", BALEEN_F32, {2})});
   const std::string earlier = file_bytes(format.path);
-  file.begin(tensors);
   const auto refused = [&](const char* name, baleen_status_t status, const std::string& what) {
     if (status == BALEEN_OK) throw Failure(std::string(name) + " takes " + what);
     format.plugin.refusal(name, status);
   };
+  refused("`begin`", file.try_begin({tensors[0], tensors[0]}), "two tensors of one name");
+  file.begin(tensors);
   refused("`append`", file.append(2, "x"), "bytes of a tensor that there is not");
   refused("`append`", file.append(1, "four"), "more bytes than a tensor has");
-  file.append(0, std::string_view(tensors[0].bytes).substr(0, 19));
-  file.append(1, tensors[1].bytes);
+  const auto taken = [&](baleen_status_t status) {
+    if (status != BALEEN_OK) throw Failure("`append` fails: " + format.plugin.refusal("`append`", status).message);
+  };
+  taken(file.append(0, std::string_view(tensors[0].bytes).substr(0, 19)));
+  taken(file.append(1, tensors[1].bytes));
   refused("`commit`", file.commit(), "a tensor that lacks a byte");
   file.end();
   if (file_bytes(format.path) != earlier) throw Failure("what was not committed has changed the file");

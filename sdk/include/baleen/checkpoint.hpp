@@ -34,6 +34,12 @@ class PieceWriter {
 
 namespace detail {
 
+template <class Member>
+concept TakesPieces = requires(const Host& host, std::string_view path, std::span<const baleen_named_tensor_t> tensors,
+                               const Facts& facts) {
+  Member::begin(host, path, tensors, facts);
+};
+
 struct OpenPieces {
   Host host;
   std::unique_ptr<PieceWriter> writer;
@@ -47,8 +53,9 @@ struct OpenPieces {
     if (bytes > left[number])
       return internal("tensor number " + std::to_string(number) + " has " + std::to_string(left[number]) +
                       " bytes left, and gets " + std::to_string(bytes));
+    BALEEN_TRY(writer->append(number, {static_cast<const std::byte*>(data), bytes}));
     left[number] -= bytes;
-    return writer->append(number, {static_cast<const std::byte*>(data), bytes});
+    return {};
   }
   Status commit() {
     for (std::size_t number = 0; number < left.size(); ++number)
@@ -137,8 +144,8 @@ baleen_checkpoint_t checkpoint_table() {
     const Host host = Open::of(reader).host;
     guard_nothing(host, "close", [&] { delete static_cast<Open*>(reader); });
   };
-  constexpr bool has_shards = requires { &Member::write_shards; }
-  , has_pieces = requires { &Member::begin; };
+  constexpr bool has_shards = requires { &Member::write_shards; };
+  constexpr bool has_pieces = detail::TakesPieces<Member>;
   if constexpr (has_shards || has_pieces)
     table.query = [](baleen_string_t name) -> const void* {
       if constexpr (has_shards)

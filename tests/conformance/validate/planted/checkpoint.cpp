@@ -147,7 +147,12 @@ baleen_status_t begin_pieces(const baleen_host_t* table, baleen_string_t path, c
   auto writer = std::make_unique<Writer>(Writer{Host(table), table, std::string(view(path)), {}, {}, {}, {}});
   writer->tensors.assign(tensors, tensors + count);
   writer->bytes.resize(count);
-  for (std::uint64_t i = 0; i < count; ++i) writer->names.emplace_back(view(tensors[i].name));
+  std::set<std::string_view> names;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    writer->names.emplace_back(view(tensors[i].name));
+    if (!names.insert(view(tensors[i].name)).second && kDefect != takes_twins)
+      return writer->host.fail(BALEEN_INVALID, "two tensors have one name");
+  }
   for (std::uint64_t i = 0; i < 2 * fact_count; ++i) writer->texts.emplace_back(view(facts[i]));
   *out = writer.release();
   return BALEEN_OK;

@@ -115,6 +115,7 @@ TEST(Session, RunsAfterARunThatWasCutShort) {
     const auto after = run.session->evaluate(2);
     ASSERT_TRUE(after) << after.error().text() << " (cut short before instruction " << at << ')';
     EXPECT_EQ(after->at("held_out_loss"), expected->at("held_out_loss")) << "before instruction " << at;
+    EXPECT_FALSE(run.session->is_whole()) << "a later run has made good what one has left undone";
   }
 }
 

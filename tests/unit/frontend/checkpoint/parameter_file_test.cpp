@@ -19,7 +19,7 @@ TEST(Checkpoint, ParametersComeBackBitForBit) {
   SmallRun a(folder), b(folder);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(a.session->step());
   const std::string file = folder / "model.safetensors";
-  ASSERT_TRUE(save_parameters(*a.session, a.registry(), file, {{"steps", "3"}}).status);
+  ASSERT_TRUE(save_parameters(*a.session, a.registry(), file, {{"steps", "3"}})->status);
   EXPECT_NE(weights(*a.session), weights(*b.session));
   const Status loaded = load_parameters(*b.session, b.registry(), file);
   ASSERT_TRUE(loaded) << loaded.error().text();
@@ -32,7 +32,7 @@ TEST(Checkpoint, NumbersAreConvertedBetweenPrecisions) {
   TemporaryFolder folder;
   SmallRun narrow(folder, {.dtype = BALEEN_F32}), wide(folder);
   const std::string file = folder / "model.safetensors";
-  ASSERT_TRUE(save_parameters(*narrow.session, narrow.registry(), file, {}).status);
+  ASSERT_TRUE(save_parameters(*narrow.session, narrow.registry(), file, {})->status);
   ASSERT_TRUE(load_parameters(*wide.session, wide.registry(), file));
   std::vector<float> floats(6 * 12);
   ASSERT_TRUE(narrow.session->read_tensor("hidden.weight", floats.data(), floats.size() * sizeof(float)));
@@ -43,7 +43,7 @@ TEST(Checkpoint, AnotherShapeIsRefusedWithBoth) {
   TemporaryFolder folder;
   SmallRun a(folder), b(folder, {.width = 13});
   const std::string file = folder / "model.safetensors";
-  ASSERT_TRUE(save_parameters(*a.session, a.registry(), file, {}).status);
+  ASSERT_TRUE(save_parameters(*a.session, a.registry(), file, {})->status);
   const Status loaded = load_parameters(*b.session, b.registry(), file);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, BALEEN_INVALID);
@@ -54,7 +54,7 @@ TEST(Checkpoint, AnotherShapeIsRefusedWithBoth) {
 TEST(Checkpoint, AnUnknownEndingAndAMissingFileAreNamed) {
   TemporaryFolder folder;
   SmallRun run(folder);
-  const Status unknown = save_parameters(*run.session, run.registry(), folder / "model.zip", {}).status;
+  const Status unknown = save_parameters(*run.session, run.registry(), folder / "model.zip", {})->status;
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().text().find("zip"), std::string::npos) << unknown.error().text();
   const Status missing = load_parameters(*run.session, run.registry(), folder / "none.safetensors");
