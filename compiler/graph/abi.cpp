@@ -227,10 +227,9 @@ baleen_status_t AbiGraph::append(const baleen_op_view_t* given, ValueId* outputs
   if (spec.size == 0) return keep(no_size("append"));
   auto attributes = from_abi(spec.attributes, spec.attribute_count);
   if (!attributes) return keep(attributes.error());
-  std::vector<ValueId> inputs(spec.inputs, spec.inputs + spec.input_count);
+  const std::vector<ValueId> inputs(spec.inputs, spec.inputs + spec.input_count);
   has_changed_ = true;
-  auto made = graph_.append(std::string(view(spec.kind)), std::move(inputs), std::move(*attributes),
-                            std::string(view(spec.name)));
+  auto made = graph_.append(std::string(view(spec.kind)), inputs, std::move(*attributes), std::string(view(spec.name)));
   if (!made) return keep(made.error());
   if (made->size() > capacity) return keep(invalid("append: more results than there is room for"));
   std::copy(made->begin(), made->end(), outputs);

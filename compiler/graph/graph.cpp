@@ -186,10 +186,9 @@ Result<ValueId> Graph::append1(const std::string& kind, const std::vector<ValueI
   return outputs[0];
 }
 
-Result<ValueId> Graph::pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
+Result<ValueId> Graph::pointwise(const std::vector<ValueId>& inputs, const Expression& expression, std::uint32_t result,
                                  const Text& name) {
-  return append1("pointwise", std::move(inputs), {{"expression", expression}, {"results", Attributes::ints({result})}},
-                 name);
+  return append1("pointwise", inputs, {{"expression", expression}, {"results", Attributes::ints({result})}}, name);
 }
 
 Result<ValueId> Graph::unary(std::uint32_t opcode, ValueId a) {

@@ -108,7 +108,7 @@ class Graph {
   Result<ValueId> append1(const std::string& kind, const std::vector<ValueId>& inputs, Attributes attributes = {},
                           const Text& name = {});
   /// pointwise with one result: instruction `result` of the expression.
-  Result<ValueId> pointwise(std::vector<ValueId> inputs, const Expression& expression, std::uint32_t result,
+  Result<ValueId> pointwise(const std::vector<ValueId>& inputs, const Expression& expression, std::uint32_t result,
                             const Text& name = {});
   /// pointwise of one opcode over values.
   Result<ValueId> unary(std::uint32_t opcode, ValueId a);

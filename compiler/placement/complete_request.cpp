@@ -117,7 +117,7 @@ class Completer {
       const auto pin = is_compute_copy(op) ? request_.pins.find(op.outputs[0]) : request_.pins.end();
       if (stored == request_.stored.end() || pin == request_.pins.end()) continue;
       std::vector<int> order = split_order(stored->second, kFlat);
-      std::ranges::stable_partition(order, [&](int axis) {
+      std::stable_partition(order.begin(), order.end(), [&](int axis) {
         const std::optional<Placement>& own = pin->second.placements[static_cast<std::size_t>(axis)];
         return !own || !own->is_replicate();
       });

@@ -196,7 +196,7 @@ class SectionFuser {
         numbers.push_back(computed[op.outputs[i]]);
       }
     }
-    return install(g, fused, std::move(inputs), results, std::move(numbers));
+    return install(g, fused, inputs, results, std::move(numbers));
   }
 
   /// The instruction's number as it would be read back from memory: rounded, if the value has 16 bits.
@@ -206,7 +206,7 @@ class SectionFuser {
     return fused.append({BALEEN_X_ROUND, instruction, static_cast<std::uint32_t>(dtype), 0, 0});
   }
 
-  Result<OpId> install(std::size_t g, const Expression& fused, std::vector<ValueId> inputs,
+  Result<OpId> install(std::size_t g, const Expression& fused, const std::vector<ValueId>& inputs,
                        const std::vector<ValueId>& results, std::vector<std::int64_t> numbers) {
     const Op last = graph_.op(ops_[members_[g].back()]);
     Attributes attributes{{"expression", prune(fused, numbers)}, {"results", numbers}};
@@ -216,7 +216,7 @@ class SectionFuser {
     const bool alike = std::all_of(dtypes.begin(), dtypes.end(), [&](std::int64_t d) { return d == dtypes[0]; });
     attributes.set("dtype", alike ? Attributes::ints({dtypes[0]}) : Attributes::ints(dtypes));
     graph_.context() = {last.phase, last.forward_op, last.name, last.where};
-    BALEEN_TRY_ASSIGN(const auto made, append_apart(std::move(inputs), std::move(attributes)));
+    BALEEN_TRY_ASSIGN(const auto made, append_apart(inputs, std::move(attributes)));
     for (std::size_t i = 0; i < results.size(); ++i) BALEEN_TRY(graph_.replace(results[i], made[i]));
     const OpId fused_op = graph_.value(made[0]).producer;
     if (is_recomputed(g)) graph_.op(fused_op).schedule.edit().recomputed = true;
@@ -225,12 +225,12 @@ class SectionFuser {
   }
 
   /// A new op even where an equal one is there: it stands in another section (a chain that two loops compute).
-  Result<std::vector<ValueId>> append_apart(std::vector<ValueId> inputs, Attributes attributes) {
+  Result<std::vector<ValueId>> append_apart(const std::vector<ValueId>& inputs, Attributes attributes) {
     const std::size_t before = graph_.value_count();
     BALEEN_TRY_ASSIGN(auto made, graph_.append("pointwise", inputs, attributes));
     if (made[0] >= before) return made;
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(graph_.op_count())}));
-    return graph_.append("pointwise", std::move(inputs), std::move(attributes));
+    return graph_.append("pointwise", inputs, std::move(attributes));
   }
 
   Graph& graph_;

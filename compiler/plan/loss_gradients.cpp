@@ -20,7 +20,7 @@ Result<ValueId> add_in_order(Graph& graph, const std::vector<ValueId>& terms) {
       inputs.push_back(terms[k]);
       sum = e.binary(BALEEN_X_ADD, sum, e.input(static_cast<std::uint32_t>(inputs.size() - 1)));
     }
-    BALEEN_TRY_ASSIGN(total, graph.pointwise(std::move(inputs), e, sum, "optimizer.norm"));
+    BALEEN_TRY_ASSIGN(total, graph.pointwise(inputs, e, sum, "optimizer.norm"));
   }
   return total;
 }

@@ -53,7 +53,7 @@ class Copier {
       BALEEN_TRY_ASSIGN(const ValueId own, as_backward_sees(v));
       inputs.push_back(own);
     }
-    return copy(id, std::move(inputs));
+    return copy(id, inputs);
   }
 
   /// The copy of a value; of a parameter that was gathered, one that is gathered again.
@@ -79,12 +79,12 @@ class Copier {
   }
 
   /// One that the backward pass has already is taken: equal ops of a phase are merged.
-  Status copy(OpId id, std::vector<ValueId> inputs) {
+  Status copy(OpId id, const std::vector<ValueId>& inputs) {
     const Op original = graph_.op(id);
     graph_.context() = {Phase::backward, id, original.name, original.where};
     const auto before = static_cast<OpId>(graph_.op_count());
     BALEEN_TRY_ASSIGN(const auto results,
-                      graph_.append(original.kind->name, std::move(inputs), original.attributes, original.name));
+                      graph_.append(original.kind->name, inputs, original.attributes, original.name));
     const OpId made = graph_.value(results[0]).producer;
     if (made >= before) {
       graph_.op(made).tags = original.tags;

@@ -74,7 +74,7 @@ Result<SavedFile> save_parameters(Session& session, const Registry& plugins, con
   if (writes) {
     std::map<std::string, ValueType> types;
     for (const PersistentBuffer* buffer : list) types[buffer->spec.name] = buffer->spec.type;
-    auto begun = TensorWriter::begin(plugins, path, std::move(types), facts);
+    auto begun = TensorWriter::begin(plugins, path, types, facts);
     if (begun)
       writer = std::move(*begun);
     else

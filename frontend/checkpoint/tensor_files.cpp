@@ -23,6 +23,21 @@ Result<TensorFormat> tensor_format_of(const Registry& plugins, const std::string
   return TensorFormat{std::move(plugin), table};
 }
 
+baleen_named_tensor_t abi_tensor(const std::string& name, baleen_dtype_t dtype, const Shape& shape) {
+  baleen_named_tensor_t tensor{};
+  tensor.name = abi(name);
+  tensor.dtype = dtype;
+  tensor.rank = static_cast<std::uint32_t>(shape.size());
+  std::ranges::copy(shape, tensor.shape);
+  return tensor;
+}
+
+std::vector<baleen_string_t> abi_facts(const std::map<std::string, std::string>& facts) {
+  std::vector<baleen_string_t> pairs;
+  for (const auto& [name, text] : facts) pairs.insert(pairs.end(), {abi(name), abi(text)});
+  return pairs;
+}
+
 namespace {
 
 /// Closed at the end.
@@ -139,21 +154,13 @@ Status write_tensor_file(const Registry& plugins, const std::string& path, const
   BALEEN_TRY_ASSIGN(const TensorFormat format, tensor_format_of(plugins, path));
   std::vector<baleen_named_tensor_t> list;
   for (const auto& [name, given] : tensors) {
-    baleen_named_tensor_t& tensor = list.emplace_back();
-    tensor.name = abi(name);
-    tensor.dtype = given.dtype;
-    tensor.rank = static_cast<std::uint32_t>(given.shape.size());
-    std::ranges::copy(given.shape, tensor.shape);
+    baleen_named_tensor_t& tensor = list.emplace_back(abi_tensor(name, given.dtype, given.shape));
     tensor.bytes = given.bytes.size();
     tensor.data = const_cast<std::byte*>(given.bytes.data());  // the plugin reads it
   }
-  std::vector<baleen_string_t> pairs;
-  for (const auto& [name, text] : facts) {
-    pairs.push_back(abi(name));
-    pairs.push_back(abi(text));
-  }
+  const std::vector<baleen_string_t> pairs = abi_facts(facts);
   return format.plugin.check(
-      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), pairs.size() / 2));
+      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), facts.size()));
 }
 
 }  // namespace baleen

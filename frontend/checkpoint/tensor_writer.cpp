@@ -51,16 +51,9 @@ struct TensorWriter::Impl {
 
   Status begin() {
     std::vector<baleen_named_tensor_t> list;
-    for (const auto& [name, tensor] : tensors) {
-      baleen_named_tensor_t& one = list.emplace_back();
-      one.name = abi(name);
-      one.dtype = tensor.type.dtype;
-      one.rank = static_cast<std::uint32_t>(tensor.type.shape.size());
-      std::ranges::copy(tensor.type.shape, one.shape);
-      one.bytes = bytes_of(tensor.type);
-    }
-    std::vector<baleen_string_t> pairs;
-    for (const auto& [name, text] : facts) pairs.insert(pairs.end(), {abi(name), abi(text)});
+    for (const auto& [name, tensor] : tensors)
+      list.emplace_back(abi_tensor(name, tensor.type.dtype, tensor.type.shape)).bytes = bytes_of(tensor.type);
+    const std::vector<baleen_string_t> pairs = abi_facts(facts);
     return format.plugin.check(
         pieces->begin(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), facts.size(), &writer));
   }
@@ -72,15 +65,15 @@ TensorWriter::~TensorWriter() {
 }
 
 Result<std::unique_ptr<TensorWriter>> TensorWriter::begin(const Registry& plugins, const std::string& path,
-                                                          std::map<std::string, ValueType> tensors,
+                                                          const std::map<std::string, ValueType>& tensors,
                                                           std::map<std::string, std::string> facts) {
   BALEEN_TRY_ASSIGN(TensorFormat format, tensor_format_of(plugins, path));
   auto impl =
       std::make_unique<Impl>(Impl{&plugins, path, std::move(format), {}, std::move(facts), nullptr, nullptr, {}});
   std::uint64_t number = 0;
-  for (auto& [name, type] : tensors) {
+  for (const auto& [name, type] : tensors) {
     Impl::Tensor& tensor = impl->tensors[name];
-    tensor.type = std::move(type);
+    tensor.type = type;
     tensor.number = number++;
     XXH3_64bits_reset(&tensor.digest);
   }

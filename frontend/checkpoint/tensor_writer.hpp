@@ -17,7 +17,7 @@ class TensorWriter {
  public:
   /// Of tensors of these names and types; `facts` become the file's metadata. The registry outlives the writer.
   static Result<std::unique_ptr<TensorWriter>> begin(const Registry& plugins, const std::string& path,
-                                                     std::map<std::string, ValueType> tensors,
+                                                     const std::map<std::string, ValueType>& tensors,
                                                      std::map<std::string, std::string> facts);
   ~TensorWriter();
   TensorWriter(const TensorWriter&) = delete;

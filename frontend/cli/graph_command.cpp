@@ -43,7 +43,9 @@ std::string summary(const Graph& graph, const std::vector<PersistentSpec>& persi
 Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Prepared prepared, prepare(options, setup));
   const bool generate = options.graph == "generate";
-  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, {{}, generate}));
+  RunFlags flags;
+  flags.generate = generate;
+  BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
   Job& job = described.script->job();
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   job.working_budget = setup.manifest.working_budget();

@@ -28,25 +28,25 @@ namespace baleen::app {
 /// What a command asks of the script beside its options.
 struct RunFlags {
   std::optional<std::int64_t> steps;
-  bool generate = false;  ///< describe the generate graph though the job does not ask for it
   PassView passes = {};
-  bool silent = false;                       ///< what the script prints is not shown
-  bool alone = false;                        ///< one rank and no strategy, whatever the manifest and the script say
-  std::function<Status(Job&)> rewrite = {};  ///< of what the script describes, before it is planned
-  bool keep_gradients = false;               ///< as states
-  bool is_late = false;                      ///< a step makes the update of the step before, whatever strategies say
-  bool takes_gradients = false;              ///< from states that the caller writes before each step
-  std::optional<GraphRole> only = {};        ///< as in make_plan; nothing: all graphs
-  std::string save = {};                     ///< all parameters to this file at the end, before the last evaluation
-  bool saves = false;                        ///< checkpoints, where the manifest or the script asks for them
-  bool signals = false;                      ///< with `saves`: they save first, and end the run with a code of its own
-  std::string resume = {};                   ///< "latest", "auto", "best" or a folder; empty: from the start
-  std::vector<std::string> allow_missing = {};    ///< patterns of tensors that may be missing where it resumes
-  DataUse data = {};                              ///< which rows, and what they mean
-  bool predict = false;                           ///< describe a graph that predicts rows, as the program `predict`
-  std::optional<Error>* wrong_layouts = nullptr;  ///< as in make_plan
-  bool check_kernels = false;                     ///< of kinds of ops, by rank 0: kernel_check.hpp
+  std::function<Status(Job&)> rewrite = {};     ///< of what the script describes, before it is planned
+  std::optional<GraphRole> only = {};           ///< as in make_plan; nothing: all graphs
+  std::string save = {};                        ///< all parameters to this file at the end, before the last evaluation
+  std::string resume = {};                      ///< "latest", "auto", "best" or a folder; empty: from the start
+  std::vector<std::string> allow_missing = {};  ///< patterns of tensors that may be missing where it resumes
+  DataUse data = {};                            ///< which rows, and what they mean
+  std::optional<Error>* wrong_layouts = nullptr;          ///< as in make_plan
   std::function<void(std::string_view line)> print = {};  ///< gets what the script prints; none: standard output
+  bool silent = false;                                    ///< what the script prints is not shown
+  bool generate = false;         ///< describe the generate graph though the job does not ask for it
+  bool predict = false;          ///< describe a graph that predicts rows, as the program `predict`
+  bool alone = false;            ///< one rank and no strategy, whatever the manifest and the script say
+  bool keep_gradients = false;   ///< as states
+  bool is_late = false;          ///< a step makes the update of the step before, whatever strategies say
+  bool takes_gradients = false;  ///< from states that the caller writes before each step
+  bool saves = false;            ///< checkpoints, where the manifest or the script asks for them
+  bool signals = false;          ///< with `saves`: they save first, and end the run with a code of its own
+  bool check_kernels = false;    ///< of kinds of ops, by rank 0: kernel_check.hpp
 };
 
 /// A script that has described its job. The registry of ops outlives the job's graphs.
