@@ -93,6 +93,9 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches);
 /// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
 Status join_kinds(Graph& graph);
 
+/// For the user, where a micro-batch has fewer rows than there are parts of the ranks to share it; else empty.
+std::string idle_ranks_note(const ScheduledGraph& step);
+
 /// The actions of a schedule, where they keep the order that strategy.h asks for.
 Result<std::vector<PipelineSchedule::Action>> checked_actions(const std::vector<baleen_pipeline_action_t>& actions,
                                                               std::uint64_t micro_batches);

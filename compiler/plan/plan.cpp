@@ -339,6 +339,8 @@ Result<UpdateResult> plan_train(const Job& job, const Graph& described, bool sch
     if (!schedules) continue;
     BALEEN_TRY_ASSIGN(ScheduledGraph step,
                       of_job(job, schedule(std::move(graph), job.gradient_accumulation_steps, phases, pipelines)));
+    std::string note = idle_ranks_note(step);
+    if (!note.empty() && std::ranges::find(plan.notes, note) == plan.notes.end()) plan.notes.push_back(std::move(note));
     plan.graphs.insert(plan.graphs.begin(),
                        {name, GraphRole::train, std::move(step), {}, {}, update.scalars, update.stops, from});
   } while (next > 0);

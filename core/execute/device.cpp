@@ -39,11 +39,12 @@ Device::~Device() {
   if (device_) table_.destroy(device_);
 }
 
-Result<Arena> Arena::create(Device& device, std::uint64_t bytes) {
+Result<Arena> Arena::create(Device& device, std::uint64_t bytes, baleen_arena_kind_t kind) {
   Arena arena;
   if (bytes == 0) return arena;
-  BALEEN_TRY(device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_PRIVATE, bytes, &arena.base_)));
+  BALEEN_TRY(device.check(device.table().arena_create(device.handle(), kind, bytes, &arena.base_)));
   arena.device_ = &device;
+  arena.kind_ = kind;
   arena.bytes_ = bytes;
   return arena;
 }
@@ -57,11 +58,7 @@ Result<Arena> Arena::create_shared(Device& device, Communicator& communicator, s
     arena.bytes_ = bytes;
     return arena;
   }
-  Arena arena;
-  BALEEN_TRY(device.check(device.table().arena_create(device.handle(), BALEEN_ARENA_SHARED, bytes, &arena.base_)));
-  arena.device_ = &device;
-  arena.kind_ = BALEEN_ARENA_SHARED;
-  arena.bytes_ = bytes;
+  BALEEN_TRY_ASSIGN(Arena arena, create(device, bytes, BALEEN_ARENA_SHARED));
   if (!communicator.registers()) return arena;
   BALEEN_TRY(communicator.add_arena(arena.base_, bytes));
   arena.communicator_ = &communicator;

@@ -76,7 +76,7 @@ class Device {
 class Arena {
  public:
   /// Fails with NO_MEMORY where the device has not got `bytes`.
-  static Result<Arena> create(Device& device, std::uint64_t bytes);
+  static Result<Arena> create(Device& device, std::uint64_t bytes, baleen_arena_kind_t kind = BALEEN_ARENA_PRIVATE);
   /// For collectives too: the transport's own memory where it has such and the device can use it, else the device's,
   /// made known to the transport.
   static Result<Arena> create_shared(Device& device, Communicator& communicator, std::uint64_t bytes);

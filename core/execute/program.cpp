@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
+#include <utility>
 
 #include "baleen/collective.hpp"
 #include "baleen/event.hpp"
@@ -33,6 +34,20 @@ const char* category_of(Instruction::Kind kind) {
   return nullptr;
 }
 
+/// Whether some call that has begun has failed, or is not over as far as its event says.
+bool has_open_calls(const ProgramImpl& program) {
+  const auto is_open = [](const baleen_event_t& event, std::uint64_t begun) {
+    const std::uint64_t value = event_value(event);
+    return value < begun || value == BALEEN_EVENT_FAILED;
+  };
+  return std::ranges::any_of(program.calls, [&](const ProgramCall& call) {
+    if (!program.staging)
+      return std::ranges::any_of(call.slots, [&](const auto& slot) { return is_open(*slot.done, slot.begun); });
+    if (!is_pairwise(call.what->op)) return is_open(*call.done, call.begun);
+    return std::ranges::any_of(call.parts, [&](const auto& part) { return is_open(*part.done, call.begun); });
+  });
+}
+
 /// One run of a program.
 class Runner {
  public:
@@ -41,7 +56,8 @@ class Runner {
         executable_(program.executable),
         table_(program.device->table()),
         device_(program.device->handle()),
-        options_(options) {
+        options_(options),
+        stamps_(options.segment_ns ? program.stamps.get() : nullptr) {
     launch_.size = sizeof(launch_);
     launch_.stream = stream;
     launch_.seed = options.seed;
@@ -49,18 +65,41 @@ class Runner {
   }
 
   Status run() {
+    if (stamps_) BALEEN_TRY(stamps_->note(launch_.stream, 0));
     BALEEN_TRY(for_each_turn(executable_, [this](std::size_t segment, std::int64_t micro, std::int64_t turns) {
       return run_segment(segment, micro, turns);
     }));
-    BALEEN_TRY(synchronize());
-    if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
-    return program_.calls.empty() ? Status() : program_.communicator->check();
+    BALEEN_TRY(wait_for_stream());
+    if (stamps_) BALEEN_TRY(add_stamped_times());
+    return check_others();
   }
 
  private:
   static constexpr std::size_t kNoGate = SIZE_MAX;
 
   Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
+
+  /// Whether what stores and peers were to bring has come. A peer that was lost behind that changes nothing here.
+  Status check_others() {
+    if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
+    return has_open_calls(program_) ? program_.communicator->check() : Status();
+  }
+
+  /// With what the host wants to see then.
+  Status wait_for_stream() {
+    if (options_.before_wait) BALEEN_TRY(options_.before_wait());
+    return synchronize();
+  }
+
+  Status add_stamped_times() {
+    std::uint64_t turn = 0;
+    return for_each_turn(executable_, [&](std::size_t segment, std::int64_t, std::int64_t) -> Status {
+      BALEEN_TRY_ASSIGN(const std::int64_t spent, stamps_->between(turn, turn + 1));
+      (*options_.segment_ns)[segment] += spent;
+      ++turn;
+      return {};
+    });
+  }
 
   Status run_segment(std::size_t number, std::int64_t micro, std::int64_t turns) {
     const std::uint32_t pass = label_of(number);
@@ -73,11 +112,13 @@ class Runner {
     const std::size_t gate = gate_of(number);
     BALEEN_TRY(run_part(number, 0, gate, micro, turns));
     if (gate != kNoGate) {
-      BALEEN_TRY(synchronize());
+      BALEEN_TRY(wait_for_stream());
+      BALEEN_TRY(check_others());
       BALEEN_TRY(options_.gate());
       BALEEN_TRY(run_part(number, gate, instructions.size(), micro, turns));
     }
     if (spans) options_.spans->push_back({executable_.labels[pass].c_str(), "pass", begin, now(), {}});
+    if (stamps_) return stamps_->note(launch_.stream, ++turns_done_);
     if (options_.segment_ns) {
       BALEEN_TRY(synchronize());
       (*options_.segment_ns)[number] += now() - begin;
@@ -255,6 +296,8 @@ class Runner {
   const baleen_compute_t& table_;
   void* device_;
   const Program::RunOptions& options_;
+  const Stamps* const stamps_;  ///< where segments are timed by them
+  std::uint64_t turns_done_ = 0;
   baleen_launch_t launch_{};
   InstructionWatch* watch_ = nullptr;  ///< of the segment that runs
   std::size_t next_action_ = 0;        // of the pipeline schedule
@@ -276,19 +319,7 @@ Program::~Program() { settle(); }
 
 void Program::settle() {
   if (!impl_ || !impl_->communicator) return;
-  const auto open = [](const baleen_event_t& event, std::uint64_t begun) {
-    const std::uint64_t value = event_value(event);
-    return value < begun || value == BALEEN_EVENT_FAILED;
-  };
-  const bool unfinished = std::any_of(impl_->calls.begin(), impl_->calls.end(), [&](const ProgramCall& call) {
-    if (!impl_->staging)
-      return std::any_of(call.slots.begin(), call.slots.end(),
-                         [&](const ProgramCall::Slot& slot) { return open(*slot.done, slot.begun); });
-    if (!is_pairwise(call.what->op)) return open(*call.done, call.begun);
-    return std::any_of(call.parts.begin(), call.parts.end(),
-                       [&](const ProgramCall::Part& part) { return open(*part.done, call.begun); });
-  });
-  if (unfinished) impl_->communicator->settle();
+  if (has_open_calls(*impl_)) impl_->communicator->settle();
   impl_->communicator->forget_begun();
 }
 
@@ -362,7 +393,19 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   return {};
 }
 
+Status Program::make_stamps() {
+  if (std::exchange(impl_->has_stamps, true)) return {};
+  std::uint64_t turns = 0;
+  BALEEN_TRY(for_each_turn(executable(), [&](std::size_t, std::int64_t, std::int64_t) -> Status {
+    ++turns;
+    return {};
+  }));
+  BALEEN_TRY_ASSIGN(impl_->stamps, Stamps::create(*impl_->device, turns + 1));
+  return {};
+}
+
 Status Program::run(void* stream, const RunOptions& options) {
+  if (options.segment_ns) BALEEN_TRY(make_stamps());
   if (impl_->communicator) {
     std::int64_t own = 0;
     for (const ExecutableCall& call : executable().calls) own += static_cast<std::int64_t>(call.runs);

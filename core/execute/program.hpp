@@ -91,16 +91,21 @@ class Program {
     /// pipeline schedule one around all of its ("pass"), is appended where it is not null. Launches are then waited for
     /// one by one.
     std::vector<struct SpanRecord>* spans = nullptr;
-    /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments).
+    /// Nanoseconds spent per segment are added here by segment number where it is not null (as many as segments). By
+    /// the device's stamps where it has them, else the host waits behind each.
     std::vector<std::int64_t>* segment_ns = nullptr;
     InstructionWatch* watch = nullptr;  ///< null: nobody
-    /// Called at the executable's gate, when the stream has come there; a failure ends the run.
+    /// Called at the executable's gate, when the stream has come there and all that it waited for is right; a failure
+    /// ends the run. Where it was not called, nothing is updated.
     std::function<Status()> gate = {};
+    /// Called where the host is about to wait, at the gate and at the end; what it enqueues is there afterwards.
+    std::function<Status()> before_wait = {};
   };
   /// Runs the schedule on the stream and waits. [one thread]
   Status run(void* stream, const RunOptions& options);
 
  private:
+  Status make_stamps();  ///< at the first run whose segments are timed
   std::unique_ptr<ProgramImpl> impl_;
 };
 

@@ -7,6 +7,7 @@
 #include "core/execute/block_launches.hpp"
 #include "core/execute/program.hpp"
 #include "core/execute/sequences.hpp"
+#include "core/execute/stamps.hpp"
 
 namespace baleen {
 
@@ -57,7 +58,9 @@ struct ProgramImpl {
   Device* device;
   Sequences sequences;
   const std::optional<BlockLaunches> block_launches;
-  std::vector<void*> addresses;  ///< as the executable's `sources`, once bound
+  std::unique_ptr<Stamps> stamps;  ///< one before each turn of a segment, and one behind the last
+  bool has_stamps = false;         ///< `stamps` has been asked for
+  std::vector<void*> addresses;    ///< as the executable's `sources`, once bound
   std::vector<ProgramCall> calls;
   std::vector<ProgramTransfer> transfers;
   OffloadStores* store = nullptr;  ///< once bound, where there are transfers

@@ -2,6 +2,7 @@
 #include "core/runtime/session_impl.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -29,6 +30,14 @@ std::vector<Range> padded_rows(const std::vector<Range>& of_batch, std::int64_t 
 
 bool is_finite(const Facts& facts) {
   return std::isfinite(facts.at("loss")) && std::isfinite(facts.at("gradient_norm"));
+}
+
+/// FNV-1a over the eight bytes of each value.
+void add_to_digest(std::uint64_t& digest, double value) {
+  constexpr std::uint64_t kBegin = 0xcbf29ce484222325, kFactor = 0x100000001b3;
+  if (digest == 0) digest = kBegin;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  for (int shift = 0; shift < 64; shift += 8) digest = (digest ^ (bits >> shift & 0xff)) * kFactor;
 }
 
 double milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
@@ -62,29 +71,40 @@ Result<HostTensor> Session::Impl::get(const Program& program, const std::string&
 }
 
 Result<double> Session::Impl::get_number(const Program& program, const std::string& name) {
+  const Port* port = find_port(program.outputs(), name);
+  const std::byte* const there = port ? numbers.find(device, program, *port) : nullptr;
+  if (there) return numbers_of({port->type.dtype, port->type.shape, {there, there + port->bytes}}).at(0);
   BALEEN_TRY_ASSIGN(const HostTensor tensor, get(program, name));
   return numbers_of(tensor).at(0);
 }
 
 Status Session::Impl::put_batch(const Program& program, const BatchShare& share, Batch rows) {
-  const Batch batch = share.cut(std::move(rows));
-  for (std::size_t f = 0; f < batch.size(); ++f)
-    BALEEN_TRY(put(program, data->info().fields[f].name, batch[f].data(), batch[f].size()));
-  // The batch is the caller's and may go before the stream gets to it.
-  return device.check(device.table().synchronize(device.handle(), device.stream()));
+  settle_transfers();  // of a run that was cut short, which may not have come to the batch before
+  given = share.cut(std::move(rows));
+  for (std::size_t f = 0; f < given.size(); ++f)
+    BALEEN_TRY(put(program, data->info().fields[f].name, given[f].data(), given[f].size()));
+  return {};
 }
 
 Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t step) {
   Facts values;
+  settle_transfers();
+  scalars.assign(program.scalars.size(), 0);
   for (const ScalarSpec& scalar : program.scalars) {
     const double value = values[scalar.name] = scalar.schedule(step);
-    if (!std::isfinite(value))
+    if (!std::isfinite(value)) {
+      is_cut_short = true;  // the stream may not have come to the batch
       return invalid("schedule `" + scalar.name + "` gives " + std::to_string(value) + " at step " +
                      std::to_string(step));
+    }
+    if (&program == train) add_to_digest(schedule_digests[scalar.name], value);
+    double& own = scalars[static_cast<std::size_t>(&scalar - program.scalars.data())];
     const float narrow = static_cast<float>(value);
-    const void* own = options.dtype == BALEEN_F64 ? static_cast<const void*>(&value) : &narrow;
-    BALEEN_TRY(put(program.program, scalar.name, own, dtype_size(options.dtype)));
-    BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
+    if (options.dtype == BALEEN_F64)
+      own = value;
+    else
+      std::memcpy(&own, &narrow, sizeof narrow);
+    BALEEN_TRY(put(program.program, scalar.name, &own, dtype_size(options.dtype)));
   }
   return values;
 }
@@ -95,14 +115,23 @@ Status Session::Impl::run(Program& program, std::uint64_t step, InstructionWatch
   run_options.step = step;
   if (monitors.wants_spans()) run_options.spans = &spans;
   run_options.watch = watch;
-  run_options.gate = std::move(gate);
+  const bool has_gate = gate && program.executable().gate;
+  bool has_passed = false;
+  if (gate)
+    run_options.gate = [&, gate = std::move(gate)] {
+      const Status kept = gate();
+      has_passed = static_cast<bool>(kept);
+      return kept;
+    };
+  run_options.before_wait = [&] { return numbers.fetch(device, program); };
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   settle_transfers();
   Status ran = program.run(device.stream(), run_options);
   if (ran) return {};
   is_cut_short = true;
   const auto found = std::ranges::find(programs, &program, [](const JobProgram& one) { return &one.program; });
-  is_whole = is_whole && (found->role == GraphRole::evaluate || found->role == GraphRole::infer);
+  const bool reads_only = found->role == GraphRole::evaluate || found->role == GraphRole::infer;
+  is_whole = is_whole && (reads_only || (has_gate && !has_passed));
   return ran;
 }
 
@@ -377,6 +406,7 @@ void Session::finish(std::vector<Fact> more) {
 }
 
 bool Session::was_undone() const { return impl_->was_undone; }
+const std::map<std::string, std::uint64_t>& Session::schedule_digests() const { return impl_->schedule_digests; }
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }

@@ -72,6 +72,7 @@ Status Session::Impl::allocate() {
   for (JobProgram& one : programs) {
     one.program.bind(persistent_arena.base(), work_arena.base(), store.get());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
+    BALEEN_TRY(numbers.reserve(device, one.program));
   }
   return {};
 }

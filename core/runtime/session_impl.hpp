@@ -2,6 +2,7 @@
 #pragma once
 #include "core/runtime/batch_share.hpp"
 #include "core/runtime/job_programs.hpp"
+#include "core/runtime/output_numbers.hpp"
 #include "core/runtime/session.hpp"
 #include "core/runtime/session_memory.hpp"
 #include "core/runtime/shards.hpp"
@@ -38,6 +39,10 @@ struct Session::Impl : JobPrograms {
   Facts last;
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
+  OutputNumbers numbers;
+  Batch given;                  ///< to the program that runs; the stream may still copy it
+  std::vector<double> scalars;  ///< likewise, in the place of each its own bytes
+  std::map<std::string, std::uint64_t> schedule_digests;
   bool reported_not_finite = false;
   class StateCopy;
   std::unique_ptr<StateCopy> before_step;  ///< of a step whose loss or gradient is not finite, where there is room

@@ -9,13 +9,13 @@
 namespace baleen::app {
 namespace {
 
-/// A mistake in a callback must not cost what was trained: it is saved beside. The others of several ranks may be
-/// anywhere, so none is asked; and where one of them is lost, this one is ended soon. Parameters that have become NaN,
-/// or of which a failed step has updated some, are worth nothing.
+/// A mistake in a callback, or the loss of another rank, must not cost what was trained: it is saved beside. The others
+/// of several ranks may be anywhere, so none is asked; where parts of parameters lie there, nothing can be saved.
+/// Parameters that have become NaN, or of which a failed step has updated some, are worth nothing.
 Status rescued(Run& run, const Setup& setup, const Error& why) {
   // All ranks have taken the step back that became NaN.
   if (run.session().was_undone() && run.session().progress() > 0) run.rescue(true);
-  if (setup.link && (why.code == BALEEN_PEER_LOST || gathers_parameters(run.session()))) return why;
+  if (setup.link && gathers_parameters(run.session())) return why;
   if (run.session().progress() == 0 || !run.session().is_whole()) return why;
   if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue(false);
   return why;
@@ -23,7 +23,7 @@ Status rescued(Run& run, const Setup& setup, const Error& why) {
 
 Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
-  RunFlags flags{options.steps, false, options.passes};
+  RunFlags flags{options.steps, options.passes};
   flags.save = options.save.string();
   flags.saves = flags.signals = true;
   flags.resume = options.resume;

@@ -1,15 +1,17 @@
 /// \file Searches the neighbourhood of a plan: one change at a time.
 #include "frontend/engine/advice.hpp"
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <set>
+#include <utility>
 
 namespace baleen::app {
 namespace {
 
-constexpr std::chrono::seconds kPatience{30};
+constexpr double kPatience = 30;  // seconds of the processor, so that what else it does changes no answer
 constexpr std::size_t kMostChanges = 3;
 constexpr double kMostRange = 3;  // of a whole number whose values are tried: from 1 to 4
 constexpr const char* kAxis = "axis";
@@ -100,11 +102,22 @@ class Neighbourhood {
   Neighbourhood(const Alternative& from, std::int64_t batch, const Registry& registry)
       : from_(from), batch_(batch), registry_(registry) {}
 
+  /// One of each way in turn: where there is no time for all of them, none is left out because of its place.
   std::vector<Alternative> all() {
-    add_replacements();
-    add_options();
-    add_others();
-    for (const std::int64_t times : {2, 4}) add_micro_batches(times);
+    std::vector<std::vector<Alternative>> ways;
+    const auto take = [&](auto&& add) {
+      add();
+      ways.push_back(std::exchange(found_, {}));
+    };
+    take([&] {
+      for (const std::int64_t times : {2, 4}) add_micro_batches(times);
+    });
+    take([&] { add_options(); });
+    take([&] { add_others(); });
+    take([&] { add_replacements(); });
+    for (std::size_t i = 0; std::ranges::any_of(ways, [&](const auto& way) { return i < way.size(); }); ++i)
+      for (std::vector<Alternative>& way : ways)
+        if (i < way.size()) found_.push_back(std::move(way[i]));
     return std::move(found_);
   }
 
@@ -170,6 +183,12 @@ class Neighbourhood {
   std::vector<Alternative> found_;
 };
 
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 Advice::Tried measured(const Alternative& alternative, const PlanReport& report) {
   Advice::Tried tried{alternative.changes, static_cast<bool>(report.verdict), 0, 0, 0};
   for (const PlannedClass& one : report.classes) {
@@ -208,17 +227,20 @@ std::vector<MemberSpec> with_named_axes(std::vector<MemberSpec> strategies, cons
 
 Advice advise(const PlanReport& report, const Choices& choices, std::int64_t batch, const Registry& registry,
               const PlanChoices& plan) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const double end = processor_seconds() + kPatience;
   Advice advice;
   std::set<std::string> seen{key_of(choices)};
   Alternative from{{}, choices};
   std::uint64_t least = measured(from, report).total;
   for (std::size_t change = 0; change < kMostChanges; ++change) {
+    // Half of what is left, so that there is some for changes of the best of them.
+    const bool is_last = change + 1 == kMostChanges;
+    const double now = processor_seconds(), until = is_last ? end : now + (end - now) / 2;
     std::optional<Alternative> next;
     bool some_fit = false;
     for (Alternative& one : alternatives(from, batch, registry)) {
       if (!seen.insert(key_of(one.choices)).second) continue;
-      if (std::chrono::steady_clock::now() > end) {
+      if (processor_seconds() > until) {
         advice.is_over = false;
         break;
       }
@@ -234,7 +256,7 @@ Advice advise(const PlanReport& report, const Choices& choices, std::int64_t bat
         next = std::move(one);
       }
     }
-    if (some_fit || !next || !advice.is_over) break;
+    if (some_fit || !next) break;
     from = std::move(*next);
   }
   std::ranges::stable_sort(advice.tried, is_better);

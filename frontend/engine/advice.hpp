@@ -25,7 +25,8 @@ struct Alternative {
 
 /// Every strategy that is installed in place of each other along its axis (the option `axis`), those without an axis
 /// added (also with each of their switches the other way), other values of options that have few of them, and twice and
-/// four times as many micro-batches. `choices.strategies` names the strategy of each axis of the mesh that has one.
+/// four times as many micro-batches: one of each of these in turn. `choices.strategies` names the strategy of each axis
+/// of the mesh that has one.
 std::vector<Alternative> alternatives(const Alternative& from, std::int64_t batch, const Registry& registry);
 
 /// The strategies with those named that axes of the mesh get by their names alone.

@@ -40,6 +40,29 @@ std::string most_frequent(const std::vector<Told>& copies) {
   return best;
 }
 
+/// One line.
+std::string text_of(const std::map<std::string, std::uint64_t>& schedules) {
+  std::string line;
+  for (const auto& [name, digest] : schedules) line += digest_text(digest) + ' ' + name + '\t';
+  return line;
+}
+
+/// The first schedule in which two lines differ.
+std::string unlike_schedule(const std::string& one, const std::string& two) {
+  std::istringstream first(one), second(two);
+  for (std::string a, b; std::getline(first, a, '\t') && std::getline(second, b, '\t');)
+    if (a != b) return a.substr(a.find(' ') + 1);
+  return "of another number";
+}
+
+/// Cuts off the first line.
+std::string take_line(std::string& text) {
+  const std::size_t end = text.find('\n');
+  std::string line = text.substr(0, end);
+  text.erase(0, end + 1);
+  return line;
+}
+
 }  // namespace
 
 std::vector<CopiedPiece> copied_pieces(const PersistentLayout& persistent, const Mesh& mesh, const Coordinates& at) {
@@ -86,8 +109,8 @@ CopyCheck::CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const C
 
 Status CopyCheck::after_step() {
   const std::int64_t step = session_.steps_done();
-  const bool is_due = every_ > 0 && !ends_ && (step % every_ == 0 || step == session_.steps());
-  return is_due ? compare() : Status();
+  const bool is_last = step == session_.steps(), is_due = every_ > 0 && (step % every_ == 0 || is_last);
+  return is_due || is_last ? compare(is_due && !ends_) : Status();
 }
 
 std::string CopyCheck::key(const std::string& what) const { return "copies/" + std::to_string(round_) + "/" + what; }
@@ -107,20 +130,22 @@ Result<std::uint64_t> CopyCheck::digest(const PersistentBuffer& buffer, std::vec
   return XXH3_64bits_digest(&state);
 }
 
-/// What rank 0 says of this round: nothing, "processors", or the odd copy.
+/// What rank 0 says of this round: nothing, "processors", "schedule" with rank and name, or the odd copy.
 Result<std::string> CopyCheck::verdict() {
   const Place& place = link_.place();
   if (place.rank != 0) return link_.get(key("verdict"));
   std::vector<std::string> told;
   bool is_alike = true;
-  for (int rank = 0; rank < place.ranks; ++rank) {
-    BALEEN_TRY_ASSIGN(std::string text, link_.get(key(std::to_string(rank))));
-    const std::size_t end = text.find('\n');
-    is_alike &= text.substr(0, end) == processor_;
-    told.push_back(text.substr(end + 1));
-  }
   std::ostringstream text;
-  if (const auto odd = find_odd_copy(told)) {
+  const std::string schedules = text_of(session_.schedule_digests());
+  for (int rank = 0; rank < place.ranks; ++rank) {
+    BALEEN_TRY_ASSIGN(std::string of_rank, link_.get(key(std::to_string(rank))));
+    is_alike &= take_line(of_rank) == processor_;
+    const std::string own = take_line(of_rank);
+    if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_schedule(schedules, own);
+    told.push_back(std::move(of_rank));
+  }
+  if (const auto odd = text.str().empty() ? find_odd_copy(told) : std::nullopt) {
     if (is_alike)
       text << odd->reference << ' ' << odd->odd << ' ' << odd->agreeing << ' ' << odd->copies << ' ' << odd->piece;
     else
@@ -130,16 +155,18 @@ Result<std::string> CopyCheck::verdict() {
   return text.str();
 }
 
-Status CopyCheck::compare() {
+Status CopyCheck::compare(bool with_copies) {
   ++round_;
-  std::string text = processor_ + '\n';
+  std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n';
   for (const CopiedPiece& piece : pieces_) {
+    if (!with_copies) break;
     BALEEN_TRY_ASSIGN(const std::uint64_t found, digest(*piece.buffer, nullptr));
     text += number_of(piece, session_.persistent()) + ' ' + digest_text(found) + '\n';
   }
   BALEEN_TRY(link_.put(key(std::to_string(link_.place().rank)), text));
   BALEEN_TRY_ASSIGN(const std::string said, verdict());
   if (said.empty()) return {};
+  if (said.starts_with("schedule ")) return explain_schedule(said);
   if (said != "processors") return explain(said);
   ends_ = true;
   if (link_.place().rank == 0)
@@ -147,6 +174,16 @@ Status CopyCheck::compare() {
         "ranks compute on different processors, and their copies of parameters or states differ; these are "
         "not compared any more");
   return {};
+}
+
+Status CopyCheck::explain_schedule(const std::string& told) const {
+  std::istringstream words(told);
+  std::string word, rank, name;
+  std::getline(words >> word >> rank >> std::ws, name);
+  return invalid("schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by step " +
+                 std::to_string(session_.steps_done()) +
+                 ", so they did not train one model: their scripts differ, or the schedule depends on what is not the "
+                 "same on all ranks (the time, random numbers, a file, what a callback has seen)");
 }
 
 Status CopyCheck::explain(const std::string& told) {

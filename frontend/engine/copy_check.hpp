@@ -1,5 +1,5 @@
 /// \file That ranks which hold the same piece of a tensor hold the same bits: memory that lost one, or a processor that
-/// computes wrong, would train on unseen.
+/// computes wrong, would train on unseen. And that their schedules give the same values.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -39,14 +39,16 @@ class CopyCheck {
 
   /// After every N-th step and after the last one, before they are saved: where all ranks have just met, so that none
   /// waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
+  /// INVALID where a schedule gave other values on one rank, which is looked at after the last step in any case.
   Status after_step();
 
  private:
-  Status compare();
+  Status compare(bool with_copies);
   Result<std::uint64_t> digest(const PersistentBuffer& buffer, std::vector<std::string>* blocks);
   std::string key(const std::string& what) const;
   Result<std::string> verdict();
   Status explain(const std::string& told);
+  Status explain_schedule(const std::string& told) const;
 
   Session& session_;
   RankLink& link_;

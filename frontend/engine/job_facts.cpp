@@ -5,8 +5,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -46,18 +49,39 @@ std::set<std::int64_t> compared_steps(std::int64_t steps) {
   return list;
 }
 
+/// A value as bits; of an error, which ends the run there if it comes so far, those of a NaN.
+std::uint64_t bits_at(const Schedule& schedule, std::int64_t step) {
+  try {
+    return std::bit_cast<std::uint64_t>(schedule(step));
+  } catch (const std::exception&) {
+    return std::bit_cast<std::uint64_t>(std::numeric_limits<double>::signaling_NaN());
+  }
+}
+
+/// Of each of at most 16 stretches a digest of its values: of all, or of 1024 that lie evenly in it. What lies between
+/// is compared when it has been used (CopyCheck).
+void print_digests(std::ostream& out, const std::string& title, const Schedule& schedule, std::int64_t steps) {
+  const std::int64_t stretch = (steps + 15) / 16, each = (stretch + 1023) / 1024;
+  for (std::int64_t begin = 0; begin < steps; begin += stretch) {
+    const std::int64_t end = std::min(steps, begin + stretch);
+    Digest digest;
+    for (std::int64_t step = begin; step < end; step += each) digest.add(bits_at(schedule, step));
+    out << title << " at steps " << begin << " to " << end - 1 << " has the digest " << digest.text() << '\n';
+  }
+}
+
 /// A line each, behind `title`.
 void print_schedules(std::ostream& out, const std::string& title, const std::map<std::string, Schedule>& schedules,
                      std::int64_t steps) {
-  for (const auto& [name, schedule] : schedules)
-    for (const std::int64_t step : compared_steps(steps)) {
-      out << title << ": `" << name << "` at step " << step << " is ";
-      try {
-        out << number_text(schedule(step)) << '\n';
-      } catch (const std::exception&) {
-        out << "an error\n";  // which ends the run there, if it comes so far
-      }
+  for (const auto& [name, schedule] : schedules) {
+    const std::string own = title + ": `" + name + "`";
+    const std::set<std::int64_t> shown = compared_steps(steps);
+    for (const std::int64_t step : shown) {
+      const auto value = std::bit_cast<double>(bits_at(schedule, step));
+      out << own << " at step " << step << " is " << (std::isnan(value) ? "an error" : number_text(value)) << '\n';
     }
+    if (std::ssize(shown) < steps) print_digests(out, own, schedule, steps);
+  }
 }
 
 void print_options(std::ostream& out, const UserValues& options) {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "baleen/dtype.hpp"
+#include "baleen/launcher.h"
 #include "frontend/checkpoint/digests.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
@@ -254,6 +255,7 @@ void Run::rescue(bool all_do) {
 
 void Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
   rescued_step_ = session_->progress();
+  if (speaks()) tell_place(rescued_step_, BALEEN_PHASE_RESCUING);
   const std::filesystem::path wanted = save_;
   const std::string name =
       wanted.stem().string() + ".after-step-" + std::to_string(rescued_step_) + wanted.extension().string();

@@ -198,6 +198,7 @@ const void* Device::query(std::string_view name) const {
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
   if (description_) return query_plugin(name);
   if (name == BALEEN_DEVICE_NATIVE_EVENTS) return native_events();
+  if (name == BALEEN_STAMPS) return stamps();
   if (name == BALEEN_SEQUENCES) return graphs_ && !checked_ ? sequences() : nullptr;
   return name == BALEEN_DEVICE_PEAK ? &kPeak : query_plugin(name);
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "baleen/native_events.h"
+#include "baleen/stamps.h"
 #include "blas.hpp"
 #include "compiler.hpp"
 #include "dnn.hpp"
@@ -58,6 +59,7 @@ class Device {
   Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
   static const baleen_sequences_t* sequences();
   static const baleen_native_events_t* native_events();
+  static const baleen_stamps_t* stamps();
   template <class Body>
   static baleen_status_t guarded(void* device, Body&& body);
 

@@ -1,6 +1,7 @@
-/// \file The device's side of baleen_sequences_t and baleen_native_events_t.
+/// \file The device's side of baleen_sequences_t, baleen_native_events_t and baleen_stamps_t.
 #include "device.hpp"
 #include "sequence.hpp"
+#include "stamps.hpp"
 
 namespace baleen::cuda {
 namespace {
@@ -61,6 +62,35 @@ const baleen_native_events_t* Device::native_events() {
                                                                         [&] { self.events_->fail(*event); });
                                                         }};
   return &kNativeEvents;
+}
+
+const baleen_stamps_t* Device::stamps() {
+  static constexpr baleen_stamps_t kStamps{
+      sizeof(baleen_stamps_t),
+      [](void* device, std::uint64_t count, void** stamps) {
+        return guarded(device, [&](Device& self) -> Status {
+          BALEEN_TRY_ASSIGN(auto made, Stamps::create(self.driver_, count));
+          *stamps = made.release();
+          return {};
+        });
+      },
+      [](void* device, void* stream, void* stamps, std::uint64_t number) {
+        return guarded(device,
+                       [&](Device&) { return static_cast<Stamps*>(stamps)->note(stream_of(stream).native(), number); });
+      },
+      [](void* device, void* stamps, std::uint64_t first, std::uint64_t second, double* nanoseconds) {
+        return guarded(device, [&](Device&) -> Status {
+          BALEEN_TRY_ASSIGN(*nanoseconds, static_cast<Stamps*>(stamps)->between(first, second));
+          return {};
+        });
+      },
+      [](void* device, void* stamps) {
+        guarded(device, [&](Device&) -> Status {
+          delete static_cast<Stamps*>(stamps);
+          return {};
+        });
+      }};
+  return &kStamps;
 }
 
 }  // namespace baleen::cuda

@@ -137,9 +137,10 @@ void LocalRanks::watch_leaving(RankProcess& rank, Clock::duration silence) {
   rank.kill();
 }
 
-void LocalRanks::end_leftovers(Clock::time_point now) {
+void LocalRanks::end_leftovers(Clock::time_point now, const std::function<bool(int rank)>& is_spared) {
   for (const auto& rank : ranks_) {
     if (!rank->is_running() || rank->was_killed()) continue;
+    if (is_spared && is_spared(rank->place().rank)) continue;
     // Others may have lost patience with it before the launcher did.
     if (process_state(rank->process()) == 'T') {
       condemn(*rank, stopped(now - rank->last_heard()));

@@ -2,6 +2,7 @@
 #pragma once
 #include <poll.h>
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,8 +36,8 @@ class LocalRanks {
   void send_all(const Message& message);
   /// A signal that somebody gave this launcher. `came_too`: the system gave it to the ranks itself.
   void signal(int signal, bool came_too);
-  /// Kills those that are still there; a stopped one is condemned.
-  void end_leftovers(Clock::time_point now);
+  /// Kills those that are still there, but for those that are spared; a stopped one is condemned.
+  void end_leftovers(Clock::time_point now, const std::function<bool(int rank)>& is_spared = {});
   bool any_running() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "baleen/launcher.h"
 #include "common/supervisor.hpp"
 
 namespace baleen::launchers {
@@ -66,7 +67,8 @@ void Supervisor::watch_ending(Clock::time_point now) {
     if (hosts_) hosts_->send_all(abort);
   }
   if (now < *kill_at_) return;
-  local_.end_leftovers(now);
+  const bool may_rescue = now < *kill_at_ + options_.timeouts.rescuing;
+  local_.end_leftovers(now, [&](int rank) { return may_rescue && progress_.is_in(rank, BALEEN_PHASE_RESCUING, now); });
   // Their own launchers kill the ranks of other hosts, in as much time as this one.
   if (!hosts_ || now < *kill_at_ + options_.timeouts.heartbeat_timeout) return;
   for (int rank = 0; rank < topology_.ranks(); ++rank)

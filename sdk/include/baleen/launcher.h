@@ -46,6 +46,9 @@ typedef struct baleen_place_t {
 } baleen_place_t;
 BALEEN_ASSERT_TABLE(baleen_place_t, address, 64);
 
+/* The phase of a rank that saves what was trained, after a failure: it gets a minute for that before it is killed. */
+#define BALEEN_PHASE_RESCUING "saving what was trained"
+
 /* How far a rank is. -1, and "" for the phase: not known, or not begun. */
 typedef struct baleen_progress_t {
     int64_t step;

@@ -1,4 +1,6 @@
 /// \file How fast an offload backend puts and gets, and how fast threads copy memory in the same pattern.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -40,6 +42,7 @@ Memory memory_of(std::uint64_t bytes) {
       static_cast<std::byte*>(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment)),
       &std::free);
   if (!made) throw std::runtime_error("no memory");
+  madvise(made.get(), bytes, MADV_HUGEPAGE);  // as the arenas of the plugin `cpu`, from which states come
   std::mt19937_64 random(1);
   for (std::uint64_t at = 0; at + 8 <= bytes; at += 8) {
     const std::uint64_t word = random();

@@ -17,6 +17,7 @@ struct Unlike {
   std::string file = {};       ///< that is written there: "text.txt", "start.safetensors" of another training
   bool loads[2] = {false, false};
   std::vector<std::string> words = {};  ///< of the second host's command
+  std::string steps = "8";
 };
 void PrintTo(const Unlike& unlike, std::ostream* out) { *out << unlike.name; }
 
@@ -27,7 +28,9 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
         "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
         "local text = baleen.data.text { path = 'text.txt', context = 16, vocab = 256 }\n"
         "local function rate(step) return step < 6 and 0.01 or 0.02 end\n"
-        "return baleen.job { data = text, batch = 4, steps = 8, clip_grad_norm = 1, gradient_accumulation_steps = 1,\n"
+        "return baleen.job { data = text, batch = 4, steps = " +
+        GetParam().steps +
+        ", clip_grad_norm = 1, gradient_accumulation_steps = 1,\n"
         "  model = nn.sequential { nn.embedding { vocab = 256, dim = 12 }, nn.linear { out = 256 } },\n"
         "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('adamw', { lr = rate, beta2 = 0.99,\n"
         "    groups = { { match = '*.bias', weight_decay = 0 } } }),\n"
@@ -104,6 +107,14 @@ const std::vector<Unlike> kUnlike{
     {"learning_rate", "and 0.01", "and 0.03",
      "`lr` at step 0 is 0.03` here and `the optimizer: `lr` at step 0 is 0.01`"},
     {"late_schedule", "or 0.02", "or 0.05", "the optimizer: `lr` at step 6 is 0.05` here"},
+    {"schedule_between",
+     "or 0.02",
+     "or (step > 1000 and step < 1010) and 0.05 or 0.02",
+     "`the optimizer: `lr` at steps 1000 to 1124 has the digest ",
+     "",
+     {},
+     {},
+     "2000"},
     {"option", "0.99", "0.98", "the optimizer is adamw, beta2 = 0.98` here and"},
     {"optimizer", "'adamw', { lr = rate, beta2 = 0.99,", "'sgd', { lr = rate,", "the optimizer is sgd` here and"},
     {"group", "weight_decay = 0 }", "weight_decay = 0.5 }", "group 1 has the parameters `*.bias`, weight_decay = 0.5`"},

@@ -75,6 +75,24 @@ TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
 }
 
+/// Alike before the first step, and then by what each rank has measured.
+TEST_F(UnevenRanks, ASchedulesValuesPart) {
+  const std::string file = folder_.write(
+      "train.lua", std::string("local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal points = baleen.data.") +
+                       kRows +
+                       "\nlocal rate = 0.01\n"
+                       "return baleen.job { model = nn.linear { out = points.classes }, data = points,\n"
+                       "  steps = 3, batch = 4, loss = nn.cross_entropy {},\n"
+                       "  optimizer = baleen.optimizer('sgd', { lr = function() return rate end }),\n"
+                       "  on_step = function(info) rate = info.step_ms * 1e-6 end }\n");
+  const std::string saved = folder_ / "end.safetensors";
+  const ProcessResult result = run(2, file, {"--save", saved});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_NE(result.err.find("schedule `lr` gave other values on rank 1 than on rank 0 by step 3"), std::string::npos)
+      << result.err;
+  EXPECT_FALSE(std::filesystem::exists(saved));
+}
+
 /// The plans are alike; how the script drives them is not.
 class RanksApart : public UnevenRanks {
  protected:

@@ -53,6 +53,17 @@ TEST(PlannedWork, OfMicroBatchesIsThatOfTheBatch) {
   EXPECT_NEAR(number(parts, "flops") / number(whole, "flops"), 1, 0.1);
 }
 
+TEST(PlannedWork, NotesRanksWithoutRows) {
+  const auto plan = [](const std::string& accumulate) {
+    return run_parity({"plan"}, "gpt", manifest_of({{"data", 4}}, strategy("data")), {"batch=4", accumulate}).out;
+  };
+  const std::string idle = plan("accumulate=2"), busy = plan("accumulate=1");
+  EXPECT_NE(idle.find("a micro-batch has 2 rows for 4 parts of the ranks along `data`, of which 2 only wait"),
+            std::string::npos)
+      << idle;
+  EXPECT_EQ(busy.find("only wait"), std::string::npos) << busy;
+}
+
 /// Many buckets go while the backward pass lasts, one cannot.
 TEST(PlannedWork, SaysWhatCanOverlap) {
   const nlohmann::json many = class_of({{"data", 2}}, strategy("data", "bucket_mb = 0\n"));

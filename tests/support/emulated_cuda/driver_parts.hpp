@@ -2,7 +2,9 @@
 #pragma once
 #include <cuda.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "streams.hpp"
@@ -15,6 +17,15 @@ constexpr int kSharedMost = 227 << 10;
 inline int number(const char* name, int fallback) {
   const char* text = std::getenv(name);
   return text && *text ? std::atoi(text) : fallback;
+}
+
+/// Appends to the file that EMULATED_CUDA_LOG names.
+inline void tell(const std::string& line) {
+  const char* const log = std::getenv("EMULATED_CUDA_LOG");
+  std::FILE* const file = log ? std::fopen(log, "a") : nullptr;
+  if (!file) return;
+  std::fprintf(file, "%s\n", line.c_str());
+  std::fclose(file);
 }
 
 /// What every call returns after a failure.

@@ -163,11 +163,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   if (state() != CUDA_SUCCESS) return state();
   if (em::captured(queue(stream))) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (const auto& work : exec->works) em::enqueue(queue(stream), work);
-  if (const char* log = std::getenv("EMULATED_CUDA_LOG"))
-    if (std::FILE* file = std::fopen(log, "a")) {
-      std::fprintf(file, "graph of %zu nodes\n", exec->works.size());
-      std::fclose(file);
-    }
+  em::tell("graph of " + std::to_string(exec->works.size()) + " nodes");
   return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {

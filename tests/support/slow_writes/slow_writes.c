@@ -1,12 +1,15 @@
-/// \file Preloaded into a program: its first write at a place of a file (`pwrite`) takes a second.
+/// \file Preloaded into a program: its first write at a place of a file (`pwrite`) takes as many seconds as
+/// SLOW_WRITES says, or one.
 #define _GNU_SOURCE  // NOLINT(*reserved-identifier)
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void hold_up(void) {
   static atomic_flag is_over = ATOMIC_FLAG_INIT;
-  if (!atomic_flag_test_and_set(&is_over)) sleep(1);
+  const char* const seconds = getenv("SLOW_WRITES");
+  if (!atomic_flag_test_and_set(&is_over)) sleep(seconds ? (unsigned)atoi(seconds) : 1);
 }
 
 ssize_t pwrite64(int file, const void* from, size_t bytes, off64_t at) {

@@ -90,6 +90,19 @@ TEST(JobLines, HaveSchedulesAtTheFirstTheLastAndSomeStepsBetween) {
   EXPECT_LT(std::count(lines.begin(), lines.end(), '\n'), 60);
 }
 
+/// In few lines, however many steps there are.
+TEST(JobLines, TellSchedulesApartWhereTheyAreNotShown) {
+  const auto lines = [](std::int64_t steps, std::int64_t odd) {
+    Job job;
+    job.optimizer.schedules["lr"] = [odd](std::int64_t step) { return step == odd ? 0.5 : 0.25; };
+    return job_lines(job, steps);
+  };
+  EXPECT_EQ(lines(10000, -1), lines(10000, 10000));
+  for (const std::int64_t odd : {17, 777, 5000, 9998}) EXPECT_NE(lines(10000, -1), lines(10000, odd)) << odd;
+  const std::string many = lines(100'000'000, -1);
+  EXPECT_LT(std::count(many.begin(), many.end(), '\n'), 100);
+}
+
 TEST(JobLines, SayWhereAScheduleFails) {
   Job job;
   job.optimizer.schedules["lr"] = [](std::int64_t) -> double { throw std::runtime_error("no"); };

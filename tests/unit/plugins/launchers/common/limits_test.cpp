@@ -41,6 +41,7 @@ TEST(Limits, AreThoseOfTheirTable) {
       {"another host's launcher without a heartbeat", {is.heartbeat_timeout}},
       {"what one launcher has sent another, unconfirmed", {is.unconfirmed}},
       {"ranks that are left after a failure", {is.grace}},
+      {"one of them that saves what was trained", {is.rescuing}},
       {"a rank after its last word", {is.leaving}},
       {"connections to a launcher's port that have proven nothing", {is.handshake_timeout}},
   };

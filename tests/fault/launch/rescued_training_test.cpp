@@ -1,0 +1,87 @@
+/// \file What is trained is saved beside, whoever is lost, however long the disk takes.
+#include <csignal>
+#include <filesystem>
+
+#include "rank_job.hpp"
+#include "support/temporary_folder.hpp"
+#include "training_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+constexpr const char* kSaved = "warning: the parameters after step ";
+
+class RescuedTraining : public testing::Test {
+ protected:
+  /// On three ranks, which all have all parameters; the first write to a file takes so many seconds.
+  std::vector<std::string> command(int steps, int seconds, const std::vector<std::string>& more) const {
+    const std::string script = folder_.write(
+        "train.lua",
+        "local baleen = require 'baleen'\nlocal rows = {}\n"
+        "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
+        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.25 }, batch = 12, steps = " +
+            std::to_string(steps) +
+            ",\n"
+            "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+            "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
+    std::vector<std::string> words{"/usr/bin/env", std::string("LD_PRELOAD=") + SLOW_WRITES,
+                                   "SLOW_WRITES=" + std::to_string(seconds)};
+    const std::vector<std::string> own = baleen_run(script, 3);
+    words.insert(words.end(), own.begin(), own.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string model() const { return folder_ / "model.safetensors"; }
+  /// The file that is told of in the only warning, which a run can begin with.
+  void expect_saved(const RunningJob& job) const {
+    const std::string said = "are saved in ", ending = ".safetensors";
+    ASSERT_NE(job.err().find(kSaved), std::string::npos) << job.err();
+    const std::size_t at = job.err().find(said), end = job.err().find(ending, at);
+    ASSERT_NE(end, std::string::npos) << job.err();
+    const std::string file = job.err().substr(at + said.size(), end + ending.size() - at - said.size());
+    EXPECT_EQ(file.find(folder_ / "model.after-step-"), 0u) << file;
+    EXPECT_FALSE(std::filesystem::exists(model()));
+    RunningJob goes_on(command(1, 0, {"--load", file}));
+    EXPECT_EQ(goes_on.ends(), 0) << goes_on.err();
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      EXPECT_EQ(entry.path().string().find("partial"), std::string::npos) << entry.path();
+  }
+  const TemporaryFolder folder_;
+};
+
+/// Longer than ranks get to leave in.
+TEST_F(RescuedTraining, IsSavedWhereARankIsLost) {
+  RunningJob job(command(1'000'000'000, 4, {"--save", model()}));
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  const pid_t victim = find_rank(job, 2);
+  ASSERT_GT(victim, 0);
+  ASSERT_EQ(::kill(victim, SIGKILL), 0);
+  EXPECT_EQ(job.ends(), 4) << job.err();
+  EXPECT_NE(job.err().find("error: rank 2: killed by SIGKILL"), std::string::npos) << job.err();
+  expect_saved(job);
+}
+
+/// The others wait for it.
+TEST_F(RescuedTraining, IsSavedBehindASignal) {
+  RunningJob job(command(1'000'000'000, 4, {"--save", model()}));
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  job.kill(SIGINT);
+  EXPECT_EQ(job.ends(), 5) << job.err();
+  EXPECT_EQ(job.err().find("left too early"), std::string::npos) << job.err();
+  expect_saved(job);
+}
+
+/// Nothing is saved of what no rank has as a whole, and nobody waits.
+TEST_F(RescuedTraining, IsNotSavedWhereItsPartsAreLost) {
+  RunningJob job(command(1'000'000'000, 0,
+                         {"--save", model(), "--set", R"(plan=[{strategy="zero", stage=3, replicate_below=1}])"}));
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  const pid_t victim = find_rank(job, 2);
+  ASSERT_GT(victim, 0);
+  ASSERT_EQ(::kill(victim, SIGKILL), 0);
+  EXPECT_EQ(job.ends(), 4) << job.err();
+  EXPECT_EQ(job.err().find(kSaved), std::string::npos) << job.err();
+}
+
+}  // namespace
+}  // namespace baleen::test
