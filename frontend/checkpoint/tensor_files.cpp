@@ -127,14 +127,14 @@ Status check_saving(const Registry& plugins, const std::string& path) {
   return {};
 }
 
-Status check_room(const std::string& path, std::uint64_t bytes) {
+Status check_room(const std::string& path, std::uint64_t bytes, const std::string& what) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   std::error_code failed;
   const std::filesystem::space_info disk = std::filesystem::space(folder, failed);
   if (failed || disk.available >= bytes) return {};
   return Error{BALEEN_IO,
-               "cannot be saved to: " + std::to_string(bytes) + " bytes of parameters are to be written, and " +
+               "cannot be saved to: " + std::to_string(bytes) + " bytes of " + what + " are to be written, and " +
                    std::to_string(disk.available) + " bytes are free in `" + folder.string() +
                    "`; make room, or save elsewhere",
                path};

@@ -161,7 +161,11 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
   if (!settings) return {};
   BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));
-  return {};
+  if (!speaks()) return {};
+  std::uint64_t bytes = 0;  // of all ranks, once
+  for (const PersistentBuffer& buffer : session_->persistent().buffers)
+    bytes += static_cast<std::uint64_t>(element_count(buffer.spec.type.shape)) * dtype_size(buffer.spec.type.dtype);
+  return check_room(settings->folder / "step-*", bytes, "parameters and states");
 }
 
 Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {

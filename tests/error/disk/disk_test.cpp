@@ -94,6 +94,18 @@ TEST_F(FullDisk, KeepsTheModelOfSeveralRanks) {
   EXPECT_NE(full.err.find(" bytes are free in `"), std::string::npos) << full.err;
   EXPECT_TRUE(files_in(folder_ / "disk").empty());
 }
+TEST_F(FullDisk, IsToldBeforeAStepWhereCheckpointsHaveNoRoom) {
+  const SmallDisk disk(folder_ / "disk", "1m");
+  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
+  const std::string key = "checkpoint={ folder = '" + (folder_ / "disk/c") + "', every = 2 }";
+  ASSERT_EQ(run({"--set", key}).exit_code, 0);
+  for (const std::string ranks : {"1", "2"}) {
+    const ProcessResult full = run({"--set", key, "--set", "mesh.data=" + ranks}, "dim=192");
+    EXPECT_EQ(full.exit_code, kBadInput) << full.out;
+    EXPECT_NE(full.err.find(" bytes of parameters and states are to be written, and "), std::string::npos) << full.err;
+    EXPECT_EQ(full.out.find("step 1/"), std::string::npos) << "nothing has been trained";
+  }
+}
 /// A limit of the shell's is a failure of the write too, not a signal that ends the process.
 TEST_F(FullDisk, KeepsTheModelBeyondALimit) {
   const std::string model = folder_ / "model.safetensors";
