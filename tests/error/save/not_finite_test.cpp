@@ -97,6 +97,27 @@ TEST_F(NotFinite, EndsAProgramThatLearns) {
   }
 }
 
+/// Its square is too large for fp32, the loss is not.
+TEST_F(NotFinite, EndsWhereTheGradientAloneIs) {
+  const std::string script = folder_.write(
+      "learn.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
+      "return baleen.job { model = model, steps = 1, programs = { learn = {\n"
+      "    inputs = { x = { shape = { 2, 2 }, axes = { 'batch', '' } }, y = { shape = { 2 }, axes = { 'batch' } } },\n"
+      "    run = function(inputs)\n      local total, weight = loss(model(inputs.x), inputs.y)\n"
+      "      return { loss = total, weight = weight }\n    end,\n"
+      "    optimizer = baleen.optimizer('sgd', { lr = 0.1 }) } },\n"
+      "  loop = function(job, run)\n"
+      "    run:run('learn', { x = { { 1e6, 2e6 }, { 3e6, 4e6 } }, y = { 1e18, 2e18 } })\n  end }\n");
+  const ProcessResult result = run_baleen({"run", script, "--save", folder_ / "model.safetensors"});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("the gradient is not finite, though the loss is, in program `learn`, run 1"),
+            std::string::npos)
+      << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "model.safetensors"));
+}
+
 TEST_F(NotFinite, KnowsTheWordsForIt) {
   const ProcessResult result = train("  on_nan = 'ignore',\n");
   EXPECT_EQ(result.exit_code, 2);
