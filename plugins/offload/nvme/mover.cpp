@@ -59,18 +59,17 @@ void Mover::begin_piece(Job& job) {
   const auto address = reinterpret_cast<std::uintptr_t>(transfer.memory) + job.issued;
   piece.is_bounce = is_tail || (parts_.files.is_direct() && address % kBlock != 0);
   const std::uint64_t own = std::min<std::uint64_t>(left, piece.bytes);
-  if (job.operation->is_put) {
-    if (piece.is_bounce) {
-      std::byte* const buffer = parts_.buffers.at(id);
-      std::memcpy(buffer, static_cast<const std::byte*>(transfer.memory) + job.issued, own);
-      std::memset(buffer + own, 0, piece.bytes - own);
-    }
-    parts_.checksums.set(at, memory_of(id), piece.bytes);
+  if (job.operation->is_put && piece.is_bounce) {
+    std::byte* const buffer = parts_.buffers.at(id);
+    std::memcpy(buffer, static_cast<const std::byte*>(transfer.memory) + job.issued, own);
+    std::memset(buffer + own, 0, piece.bytes - own);
   }
   job.issued += own;
   ++job.under_way;
   if (job.issued == transfer.bytes) --unissued_;
   submit(id);
+  // While the disk works: only this thread tells that the put is over, and until then the memory stays as it is.
+  if (job.operation->is_put) parts_.checksums.set(at, memory_of(id), piece.bytes);
 }
 
 std::byte* Mover::memory_of(std::uint32_t id) const {
