@@ -196,12 +196,16 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
     barriers_->begin(slot.key, slot.group->ranks, after, after_value, done, done_value);
     return {};
   }
-  const std::lock_guard lock(engine_.calls);
-  BALEEN_TRY(check());
-  if (!engine_.device) return internal("the device has been taken away");
-  Status begun = slot.lane->begin(slot, after, after_value, done, done_value);
+  Status begun;
+  {
+    const std::lock_guard lock(engine_.calls);
+    BALEEN_TRY(check());
+    if (!engine_.device) return internal("the device has been taken away");
+    begun = slot.lane->begin(slot, after, after_value, done, done_value);
+  }
   if (begun) return {};
   fail({begun.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + begun.error().text(), {}}, true);
+  slot.lane->await_carrier();  // the caller may forget its event now
   return check();
 }
 

@@ -116,8 +116,7 @@ TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
       bare_nccl(), As::kProcesses, 2,
       [](Rank& rank) {
         void* world = rank.world();
-        rank.run(rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_BARRIER, 0, 0, 0, nullptr, 0, nullptr, 0,
-                                      0, abi("the end")}));  // needs none
+        rank.run(rank.prepare(world, barrier_spec()));  // needs none
         std::vector<float> data(4);
         const OneBuffer one(BALEEN_ALL_REDUCE, data.data(), data.data(), 4, rank);
         void* slot = nullptr;
