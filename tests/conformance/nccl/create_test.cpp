@@ -135,13 +135,44 @@ TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
         for (const std::string& line : rank.host().logged()) all += line + "\n";
         if (rank.rank == 1) return expect(all.find("channels") == all.npos, all);
         expect_contains(all, "NCCL 2.28.9 from ");
-        expect_contains(all, "algorithm ring, protocol simple, channels NCCL's to 4");
+        expect_contains(all,
+                        "interface =lo (default), algorithm Ring (option), protocol Simple (option), channels "
+                        "NCCL's (default) to 4 (option), register true (default), debug off (default)");
         expect_contains(
             all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_SOCKET_IFNAME==lo, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
         expect_contains(all, "this is not NVIDIA's NCCL: the test double");
         expect(std::string(getenv("NCCL_ALGO")) == "Ring", "the variable is not set");
       },
       {{"algorithm", "ring"}, {"protocol", "simple"}, {"max_channels", "4"}});
+  EXPECT_EQ(failures, "");
+}
+
+/// What no option says NCCL takes from the user's variables, and those of all ranks have to be alike.
+TEST(NcclCreate, TellsWhatTheUserHasSetForNccl) {
+  const Variable algorithm("NCCL_ALGO", "Tree"), interface("NCCL_SOCKET_IFNAME", "lo"), debug("NCCL_DEBUG", "WARN");
+  EXPECT_EQ(run_nccl(2,
+                     [](Rank& rank) {
+                       if (rank.rank != 0) return;
+                       std::string all;
+                       for (const std::string& line : rank.host().logged()) all += line + "\n";
+                       expect_contains(all,
+                                       "interface lo (NCCL_SOCKET_IFNAME in the environment), algorithm Tree "
+                                       "(NCCL_ALGO in the environment), protocol Simple (option), ");
+                       expect_contains(all, "debug WARN (NCCL_DEBUG in the environment)");
+                     },
+                     {{"protocol", "simple"}}),
+            "");
+  test::SharedRendezvous rendezvous;
+  const std::string failures = test::run_bodies(As::kProcesses, 2, [&](std::int32_t number) {
+    if (number == 1) setenv("NCCL_ALGO", "Ring", 1);
+    try {
+      Rank rank(bare_nccl(), rendezvous, number, 2, test::double_of_nccl());
+    } catch (const std::runtime_error& e) {
+      return expect_contains(e.what(),
+                             "rank 1 has algorithm Ring where rank 0 has Tree; every rank needs the same one");
+    }
+    throw std::runtime_error("it was created");
+  });
   EXPECT_EQ(failures, "");
 }
 
