@@ -1,4 +1,6 @@
 /// \file What is refused before anything hangs, in one line each with what to do.
+#include <numeric>
+
 #include "nccl_run.hpp"
 
 namespace baleen::conformance {
@@ -124,6 +126,35 @@ TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
         expect_contains(rank.host().failure(), "compute with the plugin `cuda`, or choose the transport `shm`");
       },
       test::double_of_nccl());
+  EXPECT_EQ(failures, "");
+}
+
+/// Ranks 0 to 31 are as many as one kernel adds, all are one more. The group of all is made before there are devices,
+/// so that it needs no communicator.
+TEST(NcclCreate, RefusesSumsInOrderOfMoreThan32Members) {
+  test::RankOptions options = test::double_of_nccl();
+  options.emplace_back("share_gpu", "true");
+  const std::string failures = test::run_ranks(
+      bare_nccl(), As::kProcesses, 33,
+      [](Rank& rank) {
+        void* const world = rank.world();
+        const test::EmulatedDevice device(0);
+        const test::UsedDevice used(rank.get(), rank.table, device);
+        std::vector<float> values(40, static_cast<float>(rank.rank));
+        OneBuffer sum(BALEEN_ALL_REDUCE, values.data(), values.data(), values.size(), rank);
+        sum.spec.deterministic = 1;
+        void* slot = nullptr;
+        expect(rank.table.prepare(rank.get(), world, &sum.spec, &slot) == BALEEN_UNSUPPORTED, "it was accepted");
+        expect_contains(rank.host().failure(),
+                        "sums in a fixed order are made for at most 32 members, and these are 33; set `deterministic = "
+                        "false` in [transport]");
+        if (rank.rank == 32) return;
+        std::vector<std::int32_t> most(32);
+        std::iota(most.begin(), most.end(), 0);
+        rank.run(rank.prepare(rank.group(most), sum.spec));
+        for (const float value : values) expect(value == 31 * 32 / 2, "the sum is " + std::to_string(value));
+      },
+      options);
   EXPECT_EQ(failures, "");
 }
 
