@@ -141,7 +141,7 @@ TEST_F(NcclEffective, ComparesWhatHolds) {
 /// NCCL_COMM_BLOCKING takes the place of what the configuration says.
 TEST_F(NcclEffective, KeepsCommunicatorsFromBlocking) {
   set("NCCL_COMM_BLOCKING", "1");
-  EXPECT_EQ(options_.environment(22809, 0)[1], (std::pair<std::string, std::string>{"NCCL_COMM_BLOCKING", "0"}));
+  EXPECT_EQ(options_.environment(22809, 0), (Variables{{"NCCL_RUNTIME_CONNECT", "0"}, {"NCCL_COMM_BLOCKING", "0"}}));
 }
 
 }  // namespace
