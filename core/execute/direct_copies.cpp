@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "baleen/event.hpp"
-#include "baleen/native_events.h"
+#include "core/execute/stream_order.hpp"
 
 namespace baleen {
 
@@ -13,11 +13,7 @@ Result<std::unique_ptr<DirectCopies>> DirectCopies::create(const Device& device,
   const baleen_compute_t& table = device.table();
   for (void** stream : {&made->out_, &made->in_})
     BALEEN_TRY(device.check(table.stream_create(device.handle(), stream)));
-  // Asking for a native handle makes waits between streams the device's own business.
-  if (const auto events = device.extension<baleen_native_events_t>(BALEEN_DEVICE_NATIVE_EVENTS)) {
-    void* native = nullptr;
-    BALEEN_TRY(device.check(events->native_stream(device.handle(), made->out_, &native)));
-  }
+  BALEEN_TRY(order_streams_on_device(device, made->out_));
   for (std::byte* base : slots) made->slots_.push_back({base, {}, {}});
   return made;
 }

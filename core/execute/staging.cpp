@@ -3,6 +3,7 @@
 
 #include "baleen/event.hpp"
 #include "core/execute/program_impl.hpp"
+#include "core/execute/stream_order.hpp"
 
 namespace baleen {
 namespace {
@@ -25,6 +26,7 @@ Result<std::unique_ptr<Staging>> Staging::create(Device& device, Communicator& c
 Status Staging::open() {
   for (void** stream : {&out_, &in_})
     BALEEN_TRY(device_.check(device_.table().stream_create(device_.handle(), stream)));
+  BALEEN_TRY(order_streams_on_device(device_, out_));
   if (bytes() == 0) return {};
   Status allocated = allocate();
   if (allocated || allocated.error().code != BALEEN_NO_MEMORY) return allocated;

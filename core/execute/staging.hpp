@@ -18,6 +18,9 @@ bool needs_staging(const Device& device, const Communicator& communicator);
 /// A rank's pinned memory and the streams that copy. One for all programs of a session, which never run at once.
 /// Device and communicator outlive it; it outlives no program that was connected with it while that runs. [one thread]
 ///
+/// Between the program's stream, `out_` and `in_` the device keeps the order, where it can; the host takes part where
+/// the transport begins and ends.
+///
 /// A piece of a collective: `out_` waits until the program's stream is there and the place in the ring is free, and
 /// copies; the transport works; `in_` waits for it and copies back. Collectives are started in one order on all ranks
 /// and a transport may run them one by one, so waiting for places makes no circle. A send or receive must hold up

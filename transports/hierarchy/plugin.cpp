@@ -44,8 +44,9 @@ class Hierarchy : public Transport {
                                                    const Rendezvous& rendezvous, baleen_transport_flags_t) {
     BALEEN_TRY_ASSIGN(OpenedMember inside, OpenedMember::open(host, settings, kKind, settings.text("intra_host")));
     BALEEN_TRY_ASSIGN(OpenedMember between, OpenedMember::open(host, settings, kKind, settings.text("inter_host")));
-    std::unique_ptr<Hierarchy> made(new Hierarchy(std::move(inside), std::move(between)));
-    BALEEN_TRY_ASSIGN(made->made_, made->connect(host, settings.integer("ranks_per_host"), rendezvous));
+    std::unique_ptr<Hierarchy> made(new Hierarchy(host, std::move(inside), std::move(between)));
+    made->speaks_ = rendezvous.rank() == 0;
+    BALEEN_TRY_ASSIGN(made->made_, made->connect(settings.integer("ranks_per_host"), rendezvous));
     return made;
   }
   static bool would_take(const Host& host, const Settings& settings, std::string_view memory) {
@@ -79,6 +80,19 @@ class Hierarchy : public Transport {
     if (made_->registers()) made_->unregister_arena(base);
   }
   bool takes(std::string_view memory) const override { return made_->takes(memory); }
+  Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t*) override {
+    BALEEN_TRY_ASSIGN(lease_, made_->lease(device, *compute));
+    tell_of_staging(device, *compute);
+    return {};
+  }
+  void leave() override { lease_.reset(); }
+  /// Native events are wanted where a member wants them.
+  const void* query(std::string_view name) override {
+    if (name != BALEEN_TRANSPORT_NATIVE || made_->native_runtime().empty()) return nullptr;
+    native_ = *baleen::detail::transport_native<Hierarchy>();
+    native_.runtime = abi(made_->native_runtime());
+    return &native_;
+  }
   Result<void*> group_create(std::vector<std::int32_t> ranks) override { return made_->group_create(std::move(ranks)); }
   void group_destroy(void* group) override { made_->group_destroy(group); }
   Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override {
@@ -92,12 +106,12 @@ class Hierarchy : public Transport {
   void abort(std::string_view reason) override { made_->abort(reason); }
 
  private:
-  Hierarchy(OpenedMember inside, OpenedMember between) : inside_(std::move(inside)), between_(std::move(between)) {}
+  Hierarchy(const Host& host, OpenedMember inside, OpenedMember between)
+      : host_(host), inside_(std::move(inside)), between_(std::move(between)) {}
 
   /// Where one of the two would join nobody, the other serves alone.
-  Result<std::unique_ptr<OpenTransport>> connect(const Host& host, std::int64_t ranks_per_host,
-                                                 const Rendezvous& rendezvous) const {
-    const auto note = [host, speaks = rendezvous.rank() == 0](const std::string& text) {
+  Result<std::unique_ptr<OpenTransport>> connect(std::int64_t ranks_per_host, const Rendezvous& rendezvous) {
+    const auto note = [host = host_, speaks = speaks_](const std::string& text) {
       if (speaks) host.log(BALEEN_INFO, text);
     };
     const std::string inside(inside_.name()), between(between_.name());
@@ -111,12 +125,34 @@ class Hierarchy : public Transport {
       note("every rank is on a host of its own: `" + inside + "` inside hosts is not used");
       return open_alone(between_, *rendezvous.get());
     }
+    joins_both_ = true;
     note(inside + " inside hosts, " + between + " between the " + std::to_string(count) + " hosts");
     return open({inside_, between_}, std::move(hosts), *rendezvous.get(), note);
   }
 
+  /// One that takes the device's memory is of little use beside one that does not.
+  void tell_of_staging(void* device, const baleen_compute_t& compute) const {
+    const auto* memory = static_cast<const baleen_device_memory_t*>(
+        compute.query ? compute.query(device, abi(BALEEN_DEVICE_MEMORY)) : nullptr);
+    if (!memory || !joins_both_ || !speaks_) return;
+    const auto would_take = [&](const OpenedMember& member) {
+      return TableTransport::would_take(member.table<baleen_transport_t>(), member.host(), member.settings(),
+                                        view(memory->kind));
+    };
+    if (would_take(inside_) == would_take(between_)) return;
+    const bool inside = would_take(inside_);
+    const std::string takes((inside ? inside_ : between_).name()), other((inside ? between_ : inside_).name());
+    host_.log(BALEEN_WARNING, "`" + takes + "` works in the memory of the device and `" + other +
+                                  "` does not, so all collectives of both pass through the memory of the host; `" +
+                                  takes + "` alone, for all ranks, would not");
+  }
+
+  const Host host_;
   const OpenedMember inside_, between_;
+  bool speaks_ = false, joins_both_ = false;  // rank 0 tells
   std::unique_ptr<OpenTransport> made_;
+  baleen_transport_native_t native_{};
+  Lease lease_;  // goes before what gave it
 };
 
 }  // namespace

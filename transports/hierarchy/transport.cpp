@@ -70,6 +70,20 @@ Error HierarchyTransport::ending(Error error) {
   return error;
 }
 
+std::string_view HierarchyTransport::native_runtime() const {
+  const std::string_view inside = inside_->native_runtime();
+  return inside.empty() ? between_->native_runtime() : inside;
+}
+
+Result<Lease> HierarchyTransport::lease(void* device, const baleen_compute_t& compute) {
+  BALEEN_TRY(check());
+  conductor_->await_handed();
+  BALEEN_TRY_ASSIGN(Lease inside, inside_->lease(device, compute));
+  BALEEN_TRY_ASSIGN(Lease between, between_->lease(device, compute));
+  if (!inside && !between) return Lease();
+  return Lease(std::make_shared<std::pair<Lease, Lease>>(std::move(inside), std::move(between)));
+}
+
 Result<void*> HierarchyTransport::allocate(std::uint64_t bytes) {
   BALEEN_TRY(check());
   conductor_->await_handed();

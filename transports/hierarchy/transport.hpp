@@ -26,6 +26,9 @@ class HierarchyTransport final : public OpenTransport {
   bool allocates() const override { return inside_->allocates() || between_->allocates(); }
   bool registers() const override { return inside_->registers() || between_->registers(); }
   bool takes(std::string_view memory) const override { return inside_->takes(memory) && between_->takes(memory); }
+  std::string_view native_runtime() const override;
+  /// Of each transport that wants it.
+  Result<Lease> lease(void* device, const baleen_compute_t& compute) override;
   Result<void*> allocate(std::uint64_t bytes) override;
   void release(void* base) override;
   Status register_arena(void* base, std::uint64_t bytes) override;

@@ -161,7 +161,11 @@ Status Lane::begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_
     (*jobs_)[++posts_ % jobs_->size()] = {&slot, after, done, after_value, done_value, number, bounce_.base()};
     event_signal(posted_, posts_);
   }
-  return enqueue_all(slot, after, after_value, done, done_value, number);
+  Status well = enqueue_all(slot, after, after_value, done, done_value, number);
+  if (well || slot.is_carried() || !done) return well;
+  engine_.device.events->fail(engine_.device.handle, done);  // whatever of it is under way
+  (*pending_)[number % pending_->size()].done = nullptr;
+  return well;
 }
 
 std::uint64_t Lane::unfinished() const {

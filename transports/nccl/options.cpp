@@ -1,6 +1,8 @@
 /// \file From options to NCCL's configuration.
 #include "options.hpp"
 
+#include <cstdlib>
+
 #include "environment.hpp"
 
 namespace baleen::nccl {
@@ -47,8 +49,10 @@ Config Options::config() const {
 std::vector<std::pair<std::string, std::string>> Options::environment(int version, std::int32_t rank) const {
   // Connections are made when a communicator is, not by the first collective, which must not wait for its peers.
   std::vector<std::pair<std::string, std::string>> all{{"NCCL_RUNTIME_CONNECT", "0"}};
+  // It would take the place of the configuration's, and nothing may block here.
+  if (user_variable("NCCL_COMM_BLOCKING")) all.emplace_back("NCCL_COMM_BLOCKING", "0");
   if (!interface.empty()) all.emplace_back("NCCL_SOCKET_IFNAME", "=" + interface);
-  if (const char* said = std::getenv("NCCL_SOCKET_IFNAME"); interface.empty() && !said && !default_interface.empty())
+  if (interface.empty() && !default_interface.empty() && !user_variable("NCCL_SOCKET_IFNAME"))
     all.emplace_back("NCCL_SOCKET_IFNAME", "=" + default_interface);
   if (algorithm == "ring") all.emplace_back("NCCL_ALGO", "Ring");
   // The others exist for some operations only, and a later NCCL refuses them elsewhere.
@@ -63,19 +67,71 @@ std::vector<std::pair<std::string, std::string>> Options::environment(int versio
 }
 
 std::string Options::facts(int version) const {
-  return "NCCL=" + version_text(version) + "\nalgorithm=" + algorithm + "\nprotocol=" + protocol +
-         "\nmin_channels=" + std::to_string(min_channels) + "\nmax_channels=" + std::to_string(max_channels) +
-         "\nscratch_mb=" + std::to_string(scratch >> 20) + "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\n";
+  const auto of_user = [](const std::string& option, const char* variable) {
+    const auto user = user_variable(variable);
+    return option == "auto" && user ? user->value : option;
+  };
+  return "NCCL=" + version_text(version) + "\nalgorithm=" + of_user(algorithm, "NCCL_ALGO") +
+         "\nprotocol=" + of_user(protocol, "NCCL_PROTO") + "\nmin_channels=" + std::to_string(min_channels) +
+         "\nmax_channels=" + std::to_string(max_channels) + "\nscratch_mb=" + std::to_string(scratch >> 20) +
+         "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\n";
 }
 
-std::string Options::effective(int version) const {
-  const auto chosen = [](const std::string& text) { return text.empty() || text == "auto" ? "chosen by NCCL" : text; };
-  const auto limit = [](int number) { return number > 0 ? std::to_string(number) : std::string("NCCL's"); };
+// What this plugin sets hides what the user has set.
+Options::Setting Options::setting(int version, const char* variable, bool is_given) const {
+  const auto user = user_variable(variable);
+  for (const auto& [name, value] : environment(version, 0)) {
+    if (name != variable) continue;
+    const bool hides = user && user->value != value;
+    return {value, std::string(is_given ? "option" : "default") +
+                       (hides ? "; not " + name + "=" + user->value + " in " + user->where : "")};
+  }
+  if (user) return {user->value, std::string(variable) + " in " + user->where};
+  return {"chosen by NCCL", "default"};
+}
+
+// NCCL_MIN_CTAS and NCCL_MAX_CTAS take the place of the configuration's limit, and of NCCL_MIN_NCHANNELS and
+// NCCL_MAX_NCHANNELS and that limit the narrower one holds: from NCCL's sources (init.cc, connect.cc).
+Options::Setting Options::channels(bool at_most) const {
+  const int option = at_most ? max_channels : min_channels;
+  int limit = option;
+  Setting holds{option > 0 ? std::to_string(option) : "NCCL's", option > 0 ? "option" : "default"};
+  const std::string prefix = at_most ? "NCCL_MAX_" : "NCCL_MIN_";
+  for (const std::string& name : {prefix + "CTAS", prefix + "NCHANNELS"}) {
+    const auto user = user_variable(name);
+    const int number = user ? std::atoi(user->value.c_str()) : 0;
+    const bool is_wider = name.ends_with("NCHANNELS") && limit > 0 && (at_most ? number >= limit : number <= limit);
+    if (number <= 0 || is_wider) continue;
+    limit = number;
+    holds = {std::to_string(number), name + " in " + user->where};
+  }
+  return holds;
+}
+
+Options::Setting Options::registration(bool can_register) const {
+  if (!registers) return {"false", "option"};
+  if (!can_register) return {"false", "this NCCL has no ncclCommRegister"};
+  const auto user = user_variable("NCCL_LOCAL_REGISTER");
+  if (user && std::atoi(user->value.c_str()) == 0) return {"false", "NCCL_LOCAL_REGISTER in " + user->where};
+  return {"true", "default"};
+}
+
+std::string Options::effective(int version, bool can_register) const {
+  const Options defaults;
+  const auto number = [](auto value, auto otherwise, const char* unit) {
+    return std::to_string(static_cast<long>(value)) + unit + " (" + (value == otherwise ? "default" : "option") + ")";
+  };
+  const Setting printed = setting(version, "NCCL_DEBUG", debug != "off");
   return "NCCL " + version_text(version) + " from " + library + ": interface " +
-         chosen(interface.empty() ? default_interface : interface) + ", algorithm " + chosen(algorithm) +
-         ", protocol " + chosen(protocol) + ", channels " + limit(min_channels) + " to " + limit(max_channels) +
-         ", timeout " + std::to_string(static_cast<int>(timeout)) + " s, scratch " + std::to_string(scratch >> 20) +
-         " MiB for sums in order" + (shares_gpu ? "; ranks may share a GPU, so all data goes through sockets" : "");
+         setting(version, "NCCL_SOCKET_IFNAME", !interface.empty()).text() + ", algorithm " +
+         setting(version, "NCCL_ALGO", algorithm != "auto").text() + ", protocol " +
+         setting(version, "NCCL_PROTO", protocol != "auto").text() + ", channels " + channels(false).text() + " to " +
+         channels(true).text() + ", register " + registration(can_register).text() + ", debug " +
+         (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
+         number(timeout, defaults.timeout, " s") + ", scratch_mb " + number(scratch >> 20, defaults.scratch >> 20, "") +
+         ", share_gpu " +
+         (shares_gpu ? "true (option): each rank is a host of its own to NCCL, and data goes through sockets"
+                     : "false (default)");
 }
 
 void set_environment(const Options& options, int version, std::int32_t rank, const Host& host) {

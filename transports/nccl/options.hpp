@@ -27,8 +27,20 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> environment(int version, std::int32_t rank) const;
   /// Must be the same on all ranks: "name=value" lines.
   std::string facts(int version) const;
-  /// "NCCL 2.28.9 from libnccl.so.2: interface chosen by NCCL, algorithm ring, ...".
-  std::string effective(int version) const;
+  /// What holds on this rank and who says so, an option, the user's own variables of NCCL, or nobody: "NCCL 2.28.9 from
+  /// libnccl.so.2: interface =eth0 (default), algorithm Tree (NCCL_ALGO in the environment), ...". Before
+  /// `set_environment`. `can_register`: NCCL can work in arenas.
+  std::string effective(int version, bool can_register) const;
+
+ private:
+  /// A setting as it holds, and its source.
+  struct Setting {
+    std::string value, source;
+    std::string text() const { return value + " (" + source + ")"; }
+  };
+  Setting setting(int version, const char* variable, bool is_given) const;
+  Setting channels(bool at_most) const;
+  Setting registration(bool can_register) const;
 };
 
 /// Sets the variables of the options that were given. Says in the log which; those that the user has set stay where no

@@ -28,14 +28,15 @@ Result<std::unique_ptr<NcclTransport>> NcclTransport::create(const Host& host, c
   made->engine_.seconds = given.timeout;
   made->engine_.config = given.config();
   made->attendance_ = std::make_unique<Attendance>(rendezvous.rank());
+  const bool can_register = made->engine_.nccl.ncclCommRegister && made->engine_.nccl.ncclCommDeregister;
+  const std::string holds = given.effective(version, can_register), facts = given.facts(version);
   set_environment(given, version, rendezvous.rank(), host);
-  BALEEN_TRY_ASSIGN(made->switchboard_,
-                    Switchboard::join(rendezvous, given.interface, given.facts(version), given.timeout));
+  BALEEN_TRY_ASSIGN(made->switchboard_, Switchboard::join(rendezvous, given.interface, facts, given.timeout));
   made->barriers_ = std::make_unique<Barriers>(made->engine_, *made->attendance_, *made->switchboard_);
   made->watcher_ = quiet_thread("nccl-watch", [raw = made.get()] { raw->watch(); });
   made->switchboard_->listen([raw = made.get()](const Frame& frame) { raw->hear(frame); });
   if (rendezvous.rank() == 0) {
-    host.log(BALEEN_INFO, given.effective(version));
+    host.log(BALEEN_INFO, holds);
     if (made->engine_.nccl.label)
       host.log(BALEEN_WARNING, "this is not NVIDIA's NCCL: " + std::string(made->engine_.nccl.label()));
   }
@@ -196,12 +197,16 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
     barriers_->begin(slot.key, slot.group->ranks, after, after_value, done, done_value);
     return {};
   }
-  const std::lock_guard lock(engine_.calls);
-  BALEEN_TRY(check());
-  if (!engine_.device) return internal("the device has been taken away");
-  Status begun = slot.lane->begin(slot, after, after_value, done, done_value);
+  Status begun;
+  {
+    const std::lock_guard lock(engine_.calls);
+    BALEEN_TRY(check());
+    if (!engine_.device) return internal("the device has been taken away");
+    begun = slot.lane->begin(slot, after, after_value, done, done_value);
+  }
   if (begun) return {};
   fail({begun.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + begun.error().text(), {}}, true);
+  slot.lane->await_carrier();  // the caller may forget its event now
   return check();
 }
 

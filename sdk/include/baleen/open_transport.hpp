@@ -23,6 +23,8 @@ class OpenTransport : public Transport {
   virtual bool allocates() const = 0;
   /// Whether it gains by knowing memory of others.
   virtual bool registers() const = 0;
+  /// Of what devices it wants the native events; empty: of none.
+  virtual std::string_view native_runtime() const { return {}; }
   /// Hands it the native events of a device (native_events.h), where both have them, until the lease is over, which all
   /// callers share.
   virtual Result<Lease> lease(void* device, const baleen_compute_t& compute) {
@@ -86,10 +88,13 @@ class TableTransport : public OpenTransport {
   }
   Status check() override { return checked(table_.check(self_)); }
   void abort(std::string_view reason) override { table_.abort(self_, abi(reason)); }
+  std::string_view native_runtime() const override {
+    const baleen_transport_native_t* wants = native();
+    return wants ? view(wants->runtime) : std::string_view();
+  }
   Result<Lease> lease(void* device, const baleen_compute_t& compute) override {
     if (Lease lease = used_.lock()) return lease;
-    const auto* wants = static_cast<const baleen_transport_native_t*>(
-        table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr);
+    const baleen_transport_native_t* wants = native();
     const auto* events = static_cast<const baleen_native_events_t*>(
         wants && compute.query ? compute.query(device, abi(BALEEN_DEVICE_NATIVE_EVENTS)) : nullptr);
     if (!events || view(events->runtime) != view(wants->runtime)) return Lease();
@@ -106,6 +111,10 @@ class TableTransport : public OpenTransport {
   static const baleen_transport_memory_t* memory_of(const baleen_transport_t& table) {
     const void* found = table.query ? table.query(nullptr, abi(BALEEN_TRANSPORT_MEMORY)) : nullptr;
     return static_cast<const baleen_transport_memory_t*>(found);
+  }
+  const baleen_transport_native_t* native() const {
+    const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr;
+    return static_cast<const baleen_transport_native_t*>(found);
   }
   Status checked(baleen_status_t status) const {
     if (status == BALEEN_OK) return {};

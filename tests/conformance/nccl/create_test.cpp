@@ -1,4 +1,6 @@
 /// \file What is refused before anything hangs, in one line each with what to do.
+#include <numeric>
+
 #include "nccl_run.hpp"
 
 namespace baleen::conformance {
@@ -116,8 +118,7 @@ TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
       bare_nccl(), As::kProcesses, 2,
       [](Rank& rank) {
         void* world = rank.world();
-        rank.run(rank.prepare(world, {sizeof(baleen_collective_spec_t), BALEEN_BARRIER, 0, 0, 0, nullptr, 0, nullptr, 0,
-                                      0, abi("the end")}));  // needs none
+        rank.run(rank.prepare(world, barrier_spec()));  // needs none
         std::vector<float> data(4);
         const OneBuffer one(BALEEN_ALL_REDUCE, data.data(), data.data(), 4, rank);
         void* slot = nullptr;
@@ -125,6 +126,35 @@ TEST(NcclCreate, RefusesCollectivesWithoutADevice) {
         expect_contains(rank.host().failure(), "compute with the plugin `cuda`, or choose the transport `shm`");
       },
       test::double_of_nccl());
+  EXPECT_EQ(failures, "");
+}
+
+/// Ranks 0 to 31 are as many as one kernel adds, all are one more. The group of all is made before there are devices,
+/// so that it needs no communicator.
+TEST(NcclCreate, RefusesSumsInOrderOfMoreThan32Members) {
+  test::RankOptions options = test::double_of_nccl();
+  options.emplace_back("share_gpu", "true");
+  const std::string failures = test::run_ranks(
+      bare_nccl(), As::kProcesses, 33,
+      [](Rank& rank) {
+        void* const world = rank.world();
+        const test::EmulatedDevice device(0);
+        const test::UsedDevice used(rank.get(), rank.table, device);
+        std::vector<float> values(40, static_cast<float>(rank.rank));
+        OneBuffer sum(BALEEN_ALL_REDUCE, values.data(), values.data(), values.size(), rank);
+        sum.spec.deterministic = 1;
+        void* slot = nullptr;
+        expect(rank.table.prepare(rank.get(), world, &sum.spec, &slot) == BALEEN_UNSUPPORTED, "it was accepted");
+        expect_contains(rank.host().failure(),
+                        "sums in a fixed order are made for at most 32 members, and these are 33; set `deterministic = "
+                        "false` in [transport]");
+        if (rank.rank == 32) return;
+        std::vector<std::int32_t> most(32);
+        std::iota(most.begin(), most.end(), 0);
+        rank.run(rank.prepare(rank.group(most), sum.spec));
+        for (const float value : values) expect(value == 31 * 32 / 2, "the sum is " + std::to_string(value));
+      },
+      options);
   EXPECT_EQ(failures, "");
 }
 
@@ -136,13 +166,44 @@ TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
         for (const std::string& line : rank.host().logged()) all += line + "\n";
         if (rank.rank == 1) return expect(all.find("channels") == all.npos, all);
         expect_contains(all, "NCCL 2.28.9 from ");
-        expect_contains(all, "algorithm ring, protocol simple, channels NCCL's to 4");
+        expect_contains(all,
+                        "interface =lo (default), algorithm Ring (option), protocol Simple (option), channels "
+                        "NCCL's (default) to 4 (option), register true (default), debug off (default)");
         expect_contains(
             all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_SOCKET_IFNAME==lo, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
         expect_contains(all, "this is not NVIDIA's NCCL: the test double");
         expect(std::string(getenv("NCCL_ALGO")) == "Ring", "the variable is not set");
       },
       {{"algorithm", "ring"}, {"protocol", "simple"}, {"max_channels", "4"}});
+  EXPECT_EQ(failures, "");
+}
+
+/// What no option says NCCL takes from the user's variables, and those of all ranks have to be alike.
+TEST(NcclCreate, TellsWhatTheUserHasSetForNccl) {
+  const Variable algorithm("NCCL_ALGO", "Tree"), interface("NCCL_SOCKET_IFNAME", "lo"), debug("NCCL_DEBUG", "WARN");
+  EXPECT_EQ(run_nccl(2,
+                     [](Rank& rank) {
+                       if (rank.rank != 0) return;
+                       std::string all;
+                       for (const std::string& line : rank.host().logged()) all += line + "\n";
+                       expect_contains(all,
+                                       "interface lo (NCCL_SOCKET_IFNAME in the environment), algorithm Tree "
+                                       "(NCCL_ALGO in the environment), protocol Simple (option), ");
+                       expect_contains(all, "debug WARN (NCCL_DEBUG in the environment)");
+                     },
+                     {{"protocol", "simple"}}),
+            "");
+  test::SharedRendezvous rendezvous;
+  const std::string failures = test::run_bodies(As::kProcesses, 2, [&](std::int32_t number) {
+    if (number == 1) setenv("NCCL_ALGO", "Ring", 1);
+    try {
+      Rank rank(bare_nccl(), rendezvous, number, 2, test::double_of_nccl());
+    } catch (const std::runtime_error& e) {
+      return expect_contains(e.what(),
+                             "rank 1 has algorithm Ring where rank 0 has Tree; every rank needs the same one");
+    }
+    throw std::runtime_error("it was created");
+  });
   EXPECT_EQ(failures, "");
 }
 

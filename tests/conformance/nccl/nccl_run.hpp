@@ -36,6 +36,10 @@ inline std::string refusal(const test::RankOptions& options, std::int32_t ranks 
       bare_nccl(), As::kProcesses, ranks, [](Rank&) {}, options);
 }
 
+inline baleen_collective_spec_t barrier_spec() {
+  return {sizeof(baleen_collective_spec_t), BALEEN_BARRIER, 0, 0, 0, nullptr, 0, nullptr, 0, 0, abi("the end")};
+}
+
 /// A collective of one buffer of fp32, everywhere in place where that may be; lists live as long as this.
 struct OneBuffer {
   baleen_collective_entry_t entry{};

@@ -1,5 +1,5 @@
-/// \file A rank is lost while others wait for it in a collective that is staged, or goes by nccl: they end, and say who
-/// it was.
+/// \file A rank is lost, or its device fails, while others wait for it in a collective that is staged, or goes by nccl:
+/// they end, and say who it was.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -27,7 +27,8 @@ class StagedTraining : public testing::TestWithParam<std::string> {
   }
   ~StagedTraining() override {
     unsetenv("LD_LIBRARY_PATH");
-    unsetenv("EMULATED_CUDA_DEVICES");
+    for (const char* name : {"EMULATED_CUDA_DEVICES", "EMULATED_CUDA_FAULT", "EMULATED_CUDA_FAULT_WHEN"})
+      unsetenv(name);
   }
   StagedTraining(const StagedTraining&) = delete;
 
@@ -63,15 +64,41 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     EXPECT_EQ(job.ends(), 4) << job.err();
     EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); })) << "an orphan is left";
     const double took = seconds_since(start);
-    const Lines lines = lines_of(job.err());
-    Lines errors;
-    for (const std::string& line : lines)
-      if (!line.starts_with("info: ") && !line.starts_with("warning: ")) errors.push_back(line);  // nccl's at its start
-    const std::string line = errors.empty() ? "" : errors[0];
-    EXPECT_EQ(errors.size(), 1u) << job.err();
+    const std::string line = only_error(job);
     EXPECT_TRUE(line.starts_with("error: rank " + std::to_string(rank))) << line;
     EXPECT_NE(line.find(": killed by SIGKILL"), std::string::npos) << line;
     return took;
+  }
+
+  /// The device of rank 1 fails for good, as all train.
+  double seconds_after_a_device_fails(const std::string& name) const {
+    setenv("EMULATED_CUDA_FAULT", "baleen_cross_entropy@1", 1);
+    setenv("EMULATED_CUDA_FAULT_WHEN", (folder_ / name).c_str(), 1);
+    RunningJob job(command());
+    EXPECT_TRUE(job.prints("step 1/", 1, std::chrono::minutes(4))) << job.err();
+    const auto start = std::chrono::steady_clock::now();
+    folder_.write(name, "now");
+    EXPECT_NE(job.ends().value_or(0), 0) << job.err();
+    EXPECT_TRUE(holds_within(seconds(60), [&] { return job.processes().empty(); })) << "an orphan is left";
+    const double took = seconds_since(start);
+    const std::string line = only_error(job);
+    EXPECT_TRUE(line.starts_with("error: rank 1")) << line;
+    EXPECT_NE(line.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << line;
+    return took;
+  }
+
+ private:
+  /// The only line of an error, which may have a part of the log behind it; "" where there is none.
+  static std::string only_error(const RunningJob& job) {
+    Lines errors;
+    bool is_log = false;
+    for (const std::string& line : lines_of(job.err())) {
+      if (line.starts_with("---- ")) is_log = line.starts_with("---- flight recorder");
+      const bool is_known = line.starts_with("info: ") || line.starts_with("warning: ");  // nccl's at its start
+      if (!is_log && !is_known && !line.starts_with("---- ")) errors.push_back(line);
+    }
+    EXPECT_EQ(errors.size(), 1u) << job.err();
+    return errors.empty() ? "" : errors[0];
   }
 };
 INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "nccl"),
@@ -79,6 +106,11 @@ INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "nc
 
 TEST_P(StagedTraining, EndsWhenARankIsKilled) {
   for (const int rank : {0, 2}) expect_kept(5, [&] { return seconds_after_a_kill(rank); });
+}
+
+TEST_P(StagedTraining, EndsWhenADeviceFails) {
+  int tries = 0;
+  expect_kept(5, [&] { return seconds_after_a_device_fails("fails" + std::to_string(++tries)); });
 }
 
 }  // namespace

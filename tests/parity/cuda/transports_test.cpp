@@ -1,5 +1,5 @@
 /// \file One job over shm, ucx and nccl on emulated devices: the plugin's name is all that differs in the manifests,
-/// and nothing in what is learned.
+/// and nothing in what is learned. And over nccl inside hosts with ucx between them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,45 +25,58 @@ const Job kJobs[] = {
     {"tensor", {{"tensor", 2}}, "[[plan]]\nstrategy = \"tensor\"\n", "gpt", kGpt},
     {"pipeline", {{"pipeline", 2}}, "[[plan]]\nstrategy = \"pipeline\"\n", "gpt", kGpt}};
 
-class Transports : public testing::TestWithParam<Job> {
+/// The section of a transport alone.
+std::string plugin_line(const std::string& name) { return "plugin = \"" + name + "\""; }
+
+class EmulatedRuns : public testing::Test {
  protected:
-  Transports() {
+  EmulatedRuns() {
     // NCCL and the driver are found as on a machine that has them.
     setenv("LD_LIBRARY_PATH", emulated_folder().c_str(), 1);
     setenv("EMULATED_CUDA_DEVICES", "4", 1);
   }
-  ~Transports() override {
+  ~EmulatedRuns() override {
     unsetenv("LD_LIBRARY_PATH");
     unsetenv("EMULATED_CUDA_DEVICES");
   }
-  Transports(const Transports&) = delete;
+  EmulatedRuns(const EmulatedRuns&) = delete;
 
-  /// The parameters after ten steps.
-  std::string trained(const std::string& transport) const {
+  /// The parameters after ten steps; `transport`: lines of its section.
+  static std::string trained(const Job& job, const std::string& transport) {
     const TemporaryFolder folder;
     const std::string file = folder / "end.safetensors";
-    const Job& job = GetParam();
-    const std::string manifest =
-        manifest_of(job.axes, kEmulated + "[transport]\nplugin = \"" + transport + "\"\n" + job.plan);
+    const std::string manifest = manifest_of(job.axes, kEmulated + "[transport]\n" + transport + "\n" + job.plan);
     const ProcessResult result =
         run_parity({"run", "--steps", "10", "--save", file}, job.script, manifest, job.arguments);
     EXPECT_EQ(result.exit_code, 0) << transport << "\n" << result.out << result.err;
     const bool says_double = result.err.find("this is not NVIDIA's NCCL") != std::string::npos ||
                              result.out.find("this is not NVIDIA's NCCL") != std::string::npos;
-    EXPECT_EQ(says_double, transport == "nccl");
+    EXPECT_EQ(says_double, transport.find("nccl") != std::string::npos);
     return read_file(file);
   }
 };
+
+class Transports : public EmulatedRuns, public testing::WithParamInterface<Job> {};
 INSTANTIATE_TEST_SUITE_P(Of, Transports, testing::ValuesIn(kJobs), [](const auto& job) { return job.param.name; });
 
 TEST_P(Transports, GiveTheSameBits) {
   if (const std::string missing = missing_strategy(GetParam().plan); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const std::string shm = trained("shm");
+  const std::string shm = trained(GetParam(), plugin_line("shm"));
   ASSERT_FALSE(shm.empty());
-  EXPECT_EQ(trained("nccl") == shm, true) << "nccl learns something else";
+  EXPECT_EQ(trained(GetParam(), plugin_line("nccl")) == shm, true) << "nccl learns something else";
   if (!has_plugin("transport", "ucx")) return;
-  EXPECT_EQ(trained("ucx") == shm, true) << "ucx learns something else";
+  EXPECT_EQ(trained(GetParam(), plugin_line("ucx")) == shm, true) << "ucx learns something else";
+}
+
+TEST_F(EmulatedRuns, OfNcclInsideHostsAndUcxBetweenThemGiveTheSameBits) {
+  for (const char* name : {"hierarchy", "ucx"})
+    if (!has_plugin("transport", name)) GTEST_SKIP() << "no transport `" << name << "` in this tree";
+  const Job job{"data", {{"data", 4}}, "", "mlp", {"batch=26"}};
+  const std::string shm = trained(job, plugin_line("shm"));
+  ASSERT_FALSE(shm.empty());
+  const std::string two = "intra_host = \"nccl\"\ninter_host = \"ucx\"\nranks_per_host = 2";
+  EXPECT_EQ(trained(job, two) == shm, true) << "the two learn something else";
 }
 
 }  // namespace

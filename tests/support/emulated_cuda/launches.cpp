@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -37,15 +38,27 @@ namespace {
 
 constexpr char kMark[] = "EMULATED";
 
+/// Whether a kernel's name begins as EMULATED_CUDA_FAULT says: "baleen_softmax", or "baleen_softmax@1" on device 1
+/// alone.
+bool is_to_fail(const std::string& kernel) {
+  const char* given = std::getenv("EMULATED_CUDA_FAULT");
+  const std::string fault = given ? given : "";
+  const std::size_t at = fault.find('@');
+  CUdevice device = -1;
+  if (at != fault.npos) cuCtxGetDevice(&device);
+  const bool is_here = at == fault.npos || fault.substr(at + 1) == std::to_string(device);
+  return !fault.empty() && is_here && kernel.starts_with(fault.substr(0, at));
+}
+
 /// A kernel with its arguments as they are now.
 std::function<void()> launch_of(CUfunction function, em::Dimensions grid, unsigned threads, std::uint64_t shared_bytes,
                                 void** parameters) {
   std::vector<char> args(function->bytes);
   std::memcpy(args.data(), parameters[0], args.size());
-  const char* fault = std::getenv("EMULATED_CUDA_FAULT");
-  const bool faulty = fault && function->name == fault;
-  return [=, args = std::move(args)] {
-    if (faulty)
+  const char* file = std::getenv("EMULATED_CUDA_FAULT_WHEN");
+  const bool faulty = is_to_fail(function->name);
+  return [=, args = std::move(args), when = std::string(file ? file : "")] {
+    if (faulty && (when.empty() || access(when.c_str(), F_OK) == 0))
       em::fail(CUDA_ERROR_ILLEGAL_ADDRESS);
     else if (!em::run_grid(function->kernel, args.data(), grid, threads, shared_bytes))
       em::fail(CUDA_ERROR_LAUNCH_FAILED);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "support/temporary_folder.hpp"
+
 namespace baleen::nccl {
 namespace {
 
@@ -49,6 +53,95 @@ TEST(NcclOptions, BecomeMembersOfTheConfiguration) {
   options.max_channels = 8;
   EXPECT_EQ(options.config().min_ctas, 2);
   EXPECT_EQ(options.config().max_ctas, 8);
+}
+
+/// The user's variables: those of the environment as a test says, and a configuration file of its own.
+class NcclEffective : public testing::Test {
+ protected:
+  NcclEffective() {
+    for (const char* name : {"NCCL_ALGO", "NCCL_DEBUG", "NCCL_PROTO", "NCCL_SOCKET_IFNAME"}) unsetenv(name);
+    set("NCCL_CONF_FILE", folder_.write("nccl.conf", "# a comment\nNCCL_ALGO=Tree\nNCCL_ALGO=Ring\n"));
+  }
+  ~NcclEffective() override {
+    for (const std::string& name : names_) unsetenv(name.c_str());
+  }
+  void set(const std::string& name, const std::string& value) {
+    setenv(name.c_str(), value.c_str(), 1);
+    names_.push_back(name);
+  }
+  static void expect_in(const Options& options, const std::string& part, bool can_register = true) {
+    const std::string all = options.effective(22809, can_register);
+    EXPECT_NE(all.find(part), std::string::npos) << part << "\nis not in\n" << all;
+  }
+  std::string in_file(const std::string& variable) const { return variable + " in " + folder_ / "nccl.conf"; }
+
+  Options options_ = options_of("auto", "auto");
+
+ private:
+  const test::TemporaryFolder folder_;
+  std::vector<std::string> names_;
+};
+
+TEST_F(NcclEffective, SaysWhoHasSetIt) {
+  set("NCCL_PROTO", "LL");
+  options_.default_interface = "eth0";
+  expect_in(options_, "interface =eth0 (default), algorithm Tree (" + in_file("NCCL_ALGO") +
+                          "), protocol LL (NCCL_PROTO in the environment), channels NCCL's (default) to NCCL's "
+                          "(default), register true (default), debug off (default), timeout 300 s (default), "
+                          "scratch_mb 64 (default), share_gpu false (default)");
+  options_.protocol = "simple";
+  options_.debug = "info";
+  options_.timeout = 20;
+  expect_in(options_, "protocol Simple (option; not NCCL_PROTO=LL in the environment)");
+  expect_in(options_, "debug INFO (option), timeout 20 s (option)");
+  options_.algorithm = "tree";
+  expect_in(options_, "algorithm allreduce:Tree (option; not NCCL_ALGO=Tree in ");
+}
+
+TEST_F(NcclEffective, LeavesAnInterfaceThatTheUserHasSet) {
+  options_.default_interface = "eth0";
+  set("NCCL_SOCKET_IFNAME", "");
+  expect_in(options_, "interface =eth0 (default)");
+  set("NCCL_SOCKET_IFNAME", "ib0");
+  expect_in(options_, "interface ib0 (NCCL_SOCKET_IFNAME in the environment)");
+  EXPECT_EQ(options_.environment(22809, 0).size(), 1u) << "and does not set another";
+  options_.interface = "eth1";
+  expect_in(options_, "interface =eth1 (option; not NCCL_SOCKET_IFNAME=ib0 in the environment)");
+}
+
+TEST_F(NcclEffective, CountsChannelsAsNcclDoes) {
+  options_.min_channels = 2;
+  options_.max_channels = 8;
+  set("NCCL_MIN_NCHANNELS", "1");
+  set("NCCL_MAX_NCHANNELS", "16");
+  expect_in(options_, "channels 2 (option) to 8 (option)");
+  set("NCCL_MIN_NCHANNELS", "4");
+  set("NCCL_MAX_CTAS", "32");
+  expect_in(options_,
+            "channels 4 (NCCL_MIN_NCHANNELS in the environment) to 16 (NCCL_MAX_NCHANNELS in the environment)");
+  set("NCCL_MAX_NCHANNELS", "64");
+  expect_in(options_, "to 32 (NCCL_MAX_CTAS in the environment)");
+}
+
+TEST_F(NcclEffective, SaysWhyArenasAreNotRegistered) {
+  expect_in(options_, "register false (this NCCL has no ncclCommRegister)", false);
+  set("NCCL_LOCAL_REGISTER", "0");
+  expect_in(options_, "register false (NCCL_LOCAL_REGISTER in the environment)");
+  options_.registers = false;
+  expect_in(options_, "register false (option)");
+}
+
+TEST_F(NcclEffective, ComparesWhatHolds) {
+  EXPECT_NE(options_.facts(22809).find("\nalgorithm=Tree\nprotocol=auto\n"), std::string::npos)
+      << options_.facts(22809);
+  options_.algorithm = "ring";
+  EXPECT_NE(options_.facts(22809).find("\nalgorithm=ring\n"), std::string::npos);
+}
+
+/// NCCL_COMM_BLOCKING takes the place of what the configuration says.
+TEST_F(NcclEffective, KeepsCommunicatorsFromBlocking) {
+  set("NCCL_COMM_BLOCKING", "1");
+  EXPECT_EQ(options_.environment(22809, 0), (Variables{{"NCCL_RUNTIME_CONNECT", "0"}, {"NCCL_COMM_BLOCKING", "0"}}));
 }
 
 }  // namespace

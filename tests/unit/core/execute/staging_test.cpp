@@ -1,0 +1,142 @@
+/// \file Staging on an emulated device whose driver runs no host function: the streams go on all the same.
+#include "core/execute/staging.hpp"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "baleen/event.hpp"
+#include "core/execute/program_impl.hpp"
+#include "core/plugin/option_value.hpp"
+#include "core/plugin/settings.hpp"
+#include "support/places.hpp"
+
+namespace baleen {
+namespace {
+
+constexpr std::uint64_t kCount = 1000, kBytes = kCount * sizeof(float);
+
+template <class T>
+T take(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().text());
+  return *std::move(result);
+}
+void take(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().text());
+}
+
+/// Takes what is started, and ends it when the test says so.
+class PatientTransport final : public OpenTransport {
+ public:
+  struct Started {
+    float* memory = nullptr;
+    baleen_event_t* done = nullptr;
+    std::uint64_t value = 0;
+  };
+
+  bool allocates() const override { return false; }
+  bool registers() const override { return false; }
+  Result<void*> allocate(std::uint64_t) override { return unsupported("no memory"); }
+  void release(void*) override {}
+  Result<void*> group_create(std::vector<std::int32_t>) override { return static_cast<void*>(this); }
+  void group_destroy(void*) override {}
+  Result<void*> prepare(void*, const baleen_collective_spec_t& spec) override {
+    started.memory = static_cast<float*>(spec.entries[0].output);
+    return static_cast<void*>(this);
+  }
+  Status start(void*, baleen_event_t*, std::uint64_t, baleen_event_t* done, std::uint64_t value) override {
+    started.done = done;
+    started.value = value;
+    return {};
+  }
+  Status check() override { return {}; }
+  void abort(std::string_view) override {}
+
+  Started started;
+};
+
+std::unique_ptr<Device> emulated_device() {
+  setenv("EMULATED_CUDA_DEVICES", "1", 1);
+  const Descriptor descriptor = take(read_descriptor(test::build_dir() + "/lib/baleen/plugins/baleen_compute_cuda.so"));
+  UserValues values;
+  for (const auto& [name, text] :
+       {std::pair{"libraries", test::emulated_folder()}, std::pair{"cache", test::emulated_folder() + "/cache"}})
+    values[name] = take(parse_option_text(*descriptor.find(name), text, "test"));
+  const SettingsStorage settings = take(SettingsStorage::build(descriptor, values, {0, "/", "test"}));
+  return take(Device::create(take(Plugin::open(descriptor, Log())), *settings.get()));
+}
+
+/// Host functions of the emulated driver do not run while one lives: no counter that a stream signals rises.
+class HeldHost {
+ public:
+  HeldHost() { hold(1); }
+  ~HeldHost() { hold(0); }
+  HeldHost(const HeldHost&) = delete;
+
+ private:
+  static void hold(int held) {
+    void* driver = dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+    reinterpret_cast<void (*)(int)>(dlsym(driver, "baleen_emulated_hold_host_functions"))(held);
+  }
+};
+
+/// Sums of `kCount` numbers in place, at the first address of the program, in one piece.
+Executable one_sum() {
+  Executable executable;
+  executable.mesh = {{{"data", 1}}};
+  ExecutableCall call;
+  call.op = BALEEN_ALL_REDUCE;
+  call.reduction = BALEEN_SUM;
+  call.dtype = BALEEN_F32;
+  call.entries = {{0, 1, kCount, 0, {}, {}}};
+  call.axes = {"data"};
+  call.parts = {{{{{0, 0, kCount, 0, {}, {}}}, {{0, 0, 0, kBytes}}, {{0, 0, 0, kBytes}}, kBytes}, 0, 0}};
+  executable.calls.push_back(call);
+  return executable;
+}
+
+bool holds_the_same(const float* memory, const std::vector<float>& expected) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < end) {
+    if (std::memcmp(memory, expected.data(), kBytes) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+TEST(Staging, KeepsTheOrderOfStreamsByTheDeviceAlone) {
+  const std::unique_ptr<Device> device = emulated_device();
+  const baleen_compute_t& table = device->table();
+  auto made = std::make_unique<PatientTransport>();
+  const PatientTransport::Started& started = made->started;
+  const auto communicator = take(Communicator::create(std::move(made), 0, {{{"data", 1}}}, {}));
+  const Arena arena = take(Arena::create(*device, kBytes));
+  ProgramImpl program(one_sum(), *device);
+  program.addresses = {arena.base(), arena.base()};
+  ProgramCall& call = program.calls.front();
+  const auto staging = take(Staging::create(*device, *communicator, {kBytes, 0}));
+  take(staging->prepare(call, "a.lua:1"));
+  std::vector<float> numbers(kCount), result(kCount);
+  std::iota(numbers.begin(), numbers.end(), 1.0f);
+  {
+    const HeldHost held;
+    take(device->check(table.copy(device->handle(), device->stream(), arena.base(), numbers.data(), kBytes)));
+    take(staging->begin(program, call, 0, device->stream()));
+    EXPECT_TRUE(holds_the_same(started.memory, numbers)) << "the way out waits for the host";
+    for (std::size_t i = 0; i < kCount; ++i) started.memory[i] = numbers[i] *= 2;
+    event_signal(*started.done, started.value);
+    take(staging->wait(program, call, 0, device->stream()));
+    take(device->check(table.copy(device->handle(), device->stream(), result.data(), arena.base(), kBytes)));
+    EXPECT_TRUE(holds_the_same(result.data(), numbers)) << "the way back waits for the host";
+    EXPECT_EQ(event_value(program.issued), 0u) << "the host took part";
+  }
+  take(device->check(table.synchronize(device->handle(), device->stream())));
+  EXPECT_EQ(event_value(program.issued), 1u) << "the counters rise all the same";
+}
+
+}  // namespace
+}  // namespace baleen
