@@ -175,6 +175,7 @@ class LinearCrossEntropyKernel : public Kernel {
     logits_at_ = weight_at_ + weight_.bytes;
     work_at_ = logits_at_ + chunks_.logit_bytes();
     scratch_bytes = work_at_ + logits_.bytes();
+    products = {logits_.whole->kind};
     flops = chunks_.logits(chunks_.rows).flops();
     return {};
   }
@@ -275,6 +276,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
     BALEEN_TRY_ASSIGN(loss_function_, context.functions.find("baleen_cross_entropy" + end));
     BALEEN_TRY(find_both(context));
     place(direct);
+    products = {logits_.whole->kind, dx_product_.whole->kind, dw_product_.whole->kind};
     flops = 3 * chunks_.logits(chunks_.rows).flops();
     return {};
   }
