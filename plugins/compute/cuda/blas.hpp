@@ -5,10 +5,12 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "baleen/plugin.hpp"
 #include "blas_tuner.hpp"
 #include "contraction.hpp"
+#include "product_report.hpp"
 
 namespace baleen::cuda {
 
@@ -47,7 +49,8 @@ class Blas {
   /// Fails where there is no cuBLASLt, naming it.
   static Result<std::unique_ptr<Blas>> open(const std::vector<std::string>& folders, const BlasOptions& options);
   /// For plans: without the library, which cannot tell its algorithms without a device. It is taken to have one for all
-  /// products of dtypes that it is documented to take, with all the workspace that it may take.
+  /// products of dtypes that it is documented to take, with all the workspace that it may take, of operands that begin
+  /// at multiples of 16 bytes: what computes others needs more scratch.
   static std::unique_ptr<Blas> described(const BlasOptions& options);
   ~Blas();
   Blas(const Blas&) = delete;
@@ -62,6 +65,11 @@ class Blas {
   /// Null where the library's favourites are taken.
   BlasTuner* tuner() const { return tuner_.get(); }
   void tune_with(std::unique_ptr<BlasTuner> tuner) { tuner_ = std::move(tuner); }
+  /// Says, once, which products have no algorithm.
+  void report_to(ProductReport& report) { report_ = &report; }
+  void report(baleen_level_t level, const std::string& text) const {
+    if (report_) report_->once(level, text);
+  }
 
  private:
   Blas() = default;
@@ -70,6 +78,7 @@ class Blas {
   cublasLtHandle_t handle_ = nullptr;
   std::map<std::string, BlasChoice> choices_;
   std::unique_ptr<BlasTuner> tuner_;
+  ProductReport* report_ = nullptr;
 };
 
 /// What happens to the sums before they are stored. The pre-activation (aux) lies like the result.
@@ -88,7 +97,7 @@ struct ProductTypes {
 /// One planned product by cuBLASLt.
 class BlasProduct {
  public:
-  /// Null where cuBLASLt has no algorithm for it.
+  /// Null where cuBLASLt has no algorithm for it, which is said.
   static Result<std::unique_ptr<BlasProduct>> make(Blas& blas, const GemmPlan& plan, const ProductTypes& types,
                                                    const BlasEpilogue& epilogue = {});
   ~BlasProduct();
@@ -96,7 +105,14 @@ class BlasProduct {
   BlasProduct& operator=(const BlasProduct&) = delete;
 
   std::uint64_t workspace_bytes() const;
-  /// y = a b, or y + a b.
+  /// Whether operands and result may begin at any multiple of an element; else at multiples of 16 bytes.
+  bool takes_any_address() const { return choices_[1].has_value(); }
+  /// Whether it computes from and to these addresses.
+  bool takes(const void* a, const void* b, const void* y) const;
+  /// "a product of bf16 to fp32, [64, 768] by [768, 3072]", for messages.
+  std::string text() const;
+  /// y = a b, or y + a b, of addresses that it takes. UNSUPPORTED where cuBLASLt refuses what its heuristics chose:
+  /// then nothing is enqueued, or only what computing y anew overwrites.
   Status run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const;
   /// Where the epilogue's operands are, for the runs from now on. One thread launches a product.
   Status bind(const void* bias, void* aux) const;
@@ -115,6 +131,9 @@ class BlasProduct {
   cublasStatus_t enqueue(const BlasChoice& choice, const char* left, const char* right, char* result, bool adds,
                          void* workspace, CUstream stream) const;
   std::string key(bool aligned) const;
+  /// Which of the choices the addresses of a turn want.
+  const std::optional<BlasChoice>& choice_for(std::uintptr_t a, std::uintptr_t b, std::uintptr_t y,
+                                              const GemmPlan::Turn& turn) const;
 
   Blas& blas_;
   GemmPlan plan_;
@@ -122,7 +141,7 @@ class BlasProduct {
   BlasEpilogue epilogue_;
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t left_ = nullptr, right_ = nullptr, result_ = nullptr;
-  std::array<BlasChoice, 2> choices_;  ///< for addresses of 16 bytes, and of one element
+  std::array<std::optional<BlasChoice>, 2> choices_;  ///< for addresses of 16 bytes, and of one element
 };
 
 }  // namespace baleen::cuda

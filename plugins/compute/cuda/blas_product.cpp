@@ -10,6 +10,11 @@ constexpr std::uint32_t kAligned = 16;
 /// Of a workspace: cuBLASLt calls another address an invalid value.
 constexpr std::uint64_t kWorkspaceAligned = 256;
 
+/// It has no kernel for what it is asked for.
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+}
+
 Status check(const BlasFunctions& f, cublasStatus_t status, const char* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return internal(std::string("cuBLASLt: ") + doing + " failed with " + f.cublasLtGetStatusString(status));
@@ -75,7 +80,7 @@ cudaDataType_t data_type(baleen_dtype_t dtype) {
 
 /// Operands of one dtype, results of the same, or of fp32. A 16-bit result that is added to in several calls would be
 /// rounded in each.
-bool takes(const ProductTypes& types, const GemmPlan& plan) {
+bool types_fit(const ProductTypes& types, const GemmPlan& plan) {
   if (types.a != types.b || (types.y != types.a && (dtype_size(types.a) != 2 || types.y != BALEEN_F32))) return false;
   return !types.has_half_result() ||
          std::none_of(plan.turns.begin(), plan.turns.end(), [](const GemmPlan::Turn& turn) { return turn.adds; });
@@ -85,23 +90,31 @@ bool takes(const ProductTypes& types, const GemmPlan& plan) {
 
 Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPlan& plan, const ProductTypes& types,
                                                        const BlasEpilogue& epilogue) {
-  if (!takes(types, plan)) return std::unique_ptr<BlasProduct>();
+  if (!types_fit(types, plan)) return std::unique_ptr<BlasProduct>();
   std::unique_ptr<BlasProduct> product(new BlasProduct(blas, plan, types, epilogue));
   if (blas.is_described()) {
-    product->choices_.fill({{}, blas.options().workspace_bytes});
+    product->choices_[0] = BlasChoice{{}, blas.options().workspace_bytes};
     return product;
   }
+  const bool is_plain = epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT;
   if (Status described = product->describe(); !described) {
-    if (epilogue.kind == CUBLASLT_EPILOGUE_DEFAULT) return std::move(described).error();
+    if (is_plain) return std::move(described).error();
+    blas.report(BALEEN_INFO, product->text() + ": " + described.error().message);
     return std::unique_ptr<BlasProduct>();
   }
   for (const bool aligned : {true, false}) {
     auto choice = product->choose(aligned);
-    if (!choice && choice.error().code == BALEEN_UNSUPPORTED) return std::unique_ptr<BlasProduct>();
-    if (!choice) return std::move(choice).error();
-    product->choices_[aligned ? 0 : 1] = *choice;
+    if (choice)
+      product->choices_[aligned ? 0 : 1] = *choice;
+    else if (choice.error().code != BALEEN_UNSUPPORTED)
+      return std::move(choice).error();
   }
-  return product;
+  if (!product->choices_[0]) product->choices_[0] = product->choices_[1];
+  if (product->choices_[0]) return product;
+  blas.report(is_plain ? BALEEN_WARNING : BALEEN_INFO,
+              "cuBLASLt has no algorithm for " + product->text() +
+                  (is_plain ? ": it is computed in another, slower way" : ": it is computed in two steps"));
+  return std::unique_ptr<BlasProduct>();
 }
 
 BlasProduct::~BlasProduct() {
@@ -173,6 +186,9 @@ Result<BlasChoice> BlasProduct::choose(bool aligned) const {
   const BlasFunctions& f = blas_.functions();
   Preference preference(f);
   BALEEN_TRY(preference.make(blas_.options(), types_, aligned));
+  // The heuristics read off these addresses what alignment they may count on; none at all would be the best one.
+  void* const at_least = reinterpret_cast<void*>(std::uintptr_t{kAligned});
+  BALEEN_TRY(bind(at_least, at_least));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   const bool tunes = aligned && blas_.tuner() && plan_flops(plan_) >= kLeastMeasuredFlops;
   int count = 0;
@@ -218,7 +234,9 @@ std::size_t BlasProduct::fastest(const std::string& key, std::span<const cublasL
 
 // Scratch begins at multiples of 64 bytes.
 std::uint64_t BlasProduct::workspace_bytes() const {
-  const std::uint64_t bytes = std::max(choices_[0].workspace_bytes, choices_[1].workspace_bytes);
+  std::uint64_t bytes = 0;
+  for (const auto& choice : choices_)
+    if (choice) bytes = std::max(bytes, choice->workspace_bytes);
   return bytes == 0 ? 0 : bytes + kWorkspaceAligned;
 }
 
@@ -233,6 +251,42 @@ cublasStatus_t BlasProduct::enqueue(const BlasChoice& choice, const char* left, 
       result_, &choice.algorithm, choice.workspace_bytes == 0 ? nullptr : workspace, choice.workspace_bytes, stream);
 }
 
+std::string BlasProduct::text() const {
+  const auto size = [](std::int64_t one, std::int64_t other) {
+    return "[" + std::to_string(one) + ", " + std::to_string(other) + "]";
+  };
+  const std::int64_t m = plan_.swapped ? plan_.columns : plan_.rows, n = plan_.swapped ? plan_.rows : plan_.columns;
+  std::string text = "a product of " + std::string(dtype_name(types_.a)) + " to " + std::string(dtype_name(types_.y)) +
+                     ", " + size(m, plan_.depth) + " by " + size(plan_.depth, n);
+  if (plan_.batch > 1) text += ", " + std::to_string(plan_.batch) + " times";
+  switch (epilogue_.kind) {
+    case CUBLASLT_EPILOGUE_DEFAULT: return text;
+    case CUBLASLT_EPILOGUE_BIAS: return text + ", with a bias";
+    case CUBLASLT_EPILOGUE_GELU_BIAS: return text + ", with bias and GELU";
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS: return text + ", with bias and GELU, whose operand is kept";
+    case CUBLASLT_EPILOGUE_DGELU: return text + ", with GELU's gradient";
+    default: return text + ", with the sum of an operand";
+  }
+}
+
+const std::optional<BlasChoice>& BlasProduct::choice_for(std::uintptr_t a, std::uintptr_t b, std::uintptr_t y,
+                                                         const GemmPlan::Turn& turn) const {
+  // Of a power of two, multiples of negative offsets are told as well.
+  const auto moved = [](std::uintptr_t base, std::int64_t elements, baleen_dtype_t dtype) {
+    return base + static_cast<std::uintptr_t>(elements) * dtype_size(dtype);
+  };
+  const std::uintptr_t all = moved(a, turn.a, types_.a) | moved(b, turn.b, types_.b) | moved(y, turn.y, types_.y);
+  return choices_[all % kAligned == 0 ? 0 : 1];
+}
+
+bool BlasProduct::takes(const void* a, const void* b, const void* y) const {
+  return std::all_of(plan_.turns.begin(), plan_.turns.end(), [&](const GemmPlan::Turn& turn) {
+    return choice_for(reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b),
+                      reinterpret_cast<std::uintptr_t>(y), turn)
+        .has_value();
+  });
+}
+
 Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, bool adds, void* workspace) const {
   const auto begin = reinterpret_cast<std::uintptr_t>(workspace);
   char* const place =
@@ -240,14 +294,17 @@ Status BlasProduct::run(CUstream stream, const char* a, const char* b, char* y, 
   const auto element = static_cast<std::int64_t>(dtype_size(types_.a)),
              of_y = static_cast<std::int64_t>(dtype_size(types_.y));
   for (const GemmPlan::Turn& turn : plan_.turns) {
+    const auto& choice = choice_for(reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b),
+                                    reinterpret_cast<std::uintptr_t>(y), turn);
+    if (!choice) return internal(text() + " begins at no multiple of 16 bytes");
     const char *left = a + turn.a * element, *right = b + turn.b * element;
-    char* result = y + turn.y * of_y;
     if (plan_.swapped) std::swap(left, right);
-    const auto all = reinterpret_cast<std::uintptr_t>(left) | reinterpret_cast<std::uintptr_t>(right) |
-                     reinterpret_cast<std::uintptr_t>(result);
-    const BlasChoice& choice = choices_[all % kAligned == 0 ? 0 : 1];
-    BALEEN_TRY(check(blas_.functions(), enqueue(choice, left, right, result, adds || turn.adds, place, stream),
-                     "enqueueing a product"));
+    const cublasStatus_t status = enqueue(*choice, left, right, y + turn.y * of_y, adds || turn.adds, place, stream);
+    const bool may_begin_anew = !adds || &turn == plan_.turns.data();
+    if (is_refusal(status) && may_begin_anew)
+      return unsupported("cuBLASLt refuses " + text() + ", with " + blas_.functions().cublasLtGetStatusString(status) +
+                         " at its launch");
+    BALEEN_TRY(check(blas_.functions(), status, "enqueueing a product"));
   }
   return {};
 }

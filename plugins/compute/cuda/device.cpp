@@ -110,6 +110,7 @@ std::uint32_t Device::supports(const baleen_region_t& region) const { return reg
 Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
   BALEEN_TRY(enter());
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, make_kernel(*kernel_context_, region));
+  products_->add(kernel->products);
   return sdk::give_kernel(std::move(kernel));
 }
 
@@ -122,6 +123,7 @@ void Device::release(void* kernel) {
 Status Device::launch(void* handle, const baleen_launch_t& call) {
   BALEEN_TRY(must_run());
   BALEEN_TRY(enter());
+  products_->tell();
   const auto& kernel = *static_cast<const Kernel*>(handle);
   auto& stream = *static_cast<Stream*>(call.stream);
   const unsigned number = stream.log().begin(kernel.label, call.step, call.micro);

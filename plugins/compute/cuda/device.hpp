@@ -77,6 +77,7 @@ class Device {
   std::atomic<std::uint64_t> used_bytes_{0};
   std::unique_ptr<Functions> functions_;
   std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<ProductReport> products_;
   std::unique_ptr<Blas> blas_;
   std::unique_ptr<DnnOpener> dnn_;
   std::unique_ptr<NativeEvents> events_;

@@ -36,19 +36,23 @@ Status Device::open_libraries(const Settings& settings) {
   functions_ = std::make_unique<Functions>(driver_);
   BALEEN_TRY(functions_->load());
   const BlasOptions options = BlasOptions::of(settings, limits_.compute_capability);
+  products_ = std::make_unique<ProductReport>(
+      [this](baleen_level_t level, const std::string& text) { host_.log(level, text); });
   auto blas = Blas::open(where, options);
-  if (blas)
+  if (blas) {
     blas_ = *std::move(blas);
-  else
+    blas_->report_to(*products_);
+  } else {
     host_.log(BALEEN_WARNING, blas.error().text() + "; products are computed by a slow kernel of the plugin's own");
+  }
   dnn_ = std::make_unique<DnnOpener>(where, options.deterministic,
                                      [this](const std::string& text) { host_.log(BALEEN_WARNING, text); });
   events_ = std::make_unique<NativeEvents>(driver_);
   BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_, *events_));
   if (blas_ && !options.deterministic)
     blas_->tune_with(std::make_unique<BlasTuner>(driver_, own_stream_->native(), cache_folder(settings), name_));
-  kernel_context_ =
-      std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, limits_, false});
+  kernel_context_ = std::make_unique<Context>(
+      Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, *products_, limits_, false});
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include "driver.hpp"
 #include "geometry.hpp"
 #include "launch_log.hpp"
+#include "product_report.hpp"
 #include "sequence.hpp"
 
 namespace baleen::cuda {
@@ -30,6 +31,7 @@ struct Context {
   Compiler& compiler;
   Blas* blas;  ///< null where there is no cuBLASLt
   DnnOpener& dnn;
+  ProductReport& products;
   DeviceLimits limits;
   bool described = false;  ///< for a plan: kernels are sized and never run
 };
@@ -103,7 +105,8 @@ class Kernel {
   std::uint64_t scratch_bytes = 0;
   std::vector<baleen_alias_t> aliases;
   double flops = 0;
-  IdRange ids;  ///< of the ids that it reads
+  std::vector<ProductKind> products;  ///< that it computes
+  IdRange ids;                        ///< of the ids that it reads
   std::shared_ptr<const Label> label;
 
  protected:

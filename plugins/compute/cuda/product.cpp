@@ -19,6 +19,9 @@ class LibraryProduct : public Product {
   LibraryProduct(std::unique_ptr<BlasProduct> product, bool adds) : product_(std::move(product)), adds_(adds) {
     scratch_bytes = product_->workspace_bytes();
   }
+  bool takes_any_address() const { return product_->takes_any_address(); }
+  std::string text() const { return product_->text(); }
+  bool takes(const char* a, const char* b, const char* y) const override { return product_->takes(a, b, y); }
   Status run(const Launch& launch, const char* a, const char* b, char* y, void* scratch) const override {
     return product_->run(launch.stream, a, b, y, adds_, scratch);
   }
@@ -28,11 +31,41 @@ class LibraryProduct : public Product {
   bool adds_;
 };
 
+/// One product where it takes the addresses, until cuBLASLt refuses it; else the other.
+class ProductOrOther : public Product {
+ public:
+  static std::unique_ptr<Product> make(const Context& context, std::unique_ptr<Product> one,
+                                       std::unique_ptr<Product> other) {
+    const char* instead = other->kind == ProductKind::kOwn ? "it is computed by a slow kernel of the plugin's own"
+                                                           : "it is computed from copies of its operands";
+    return std::make_unique<ProductOrOther>(context.products, std::move(one), std::move(other), instead);
+  }
+  ProductOrOther(ProductReport& report, std::unique_ptr<Product> one, std::unique_ptr<Product> other,
+                 const char* instead)
+      : refusal_(report, instead), one_(std::move(one)), other_(std::move(other)) {
+    scratch_bytes = std::max(one_->scratch_bytes, other_->scratch_bytes);
+    kind = one_->kind;
+  }
+  bool takes(const char* a, const char* b, const char* y) const override {
+    return one_->takes(a, b, y) || other_->takes(a, b, y);
+  }
+  Status run(const Launch& launch, const char* a, const char* b, char* y, void* scratch) const override {
+    const auto other = [&] { return other_->run(launch, a, b, y, scratch); };
+    if (!one_->takes(a, b, y)) return other();
+    return refusal_.run([&] { return one_->run(launch, a, b, y, scratch); }, other);
+  }
+
+ private:
+  Refusal refusal_;
+  std::unique_ptr<Product> one_, other_;
+};
+
 class OwnProduct : public Product {
  public:
   static Result<std::unique_ptr<Product>> make(const Context& context, const Contraction& c, const ProductTypes& types,
                                                bool adds) {
     auto product = std::make_unique<OwnProduct>();
+    product->kind = ProductKind::kOwn;
     BALEEN_TRY_ASSIGN(product->function_, context.functions.find(std::string("baleen_contract") + suffix(types.y)));
     ContractArgs& args = product->args_;
     args.a.stored = stored(types.a);
@@ -79,17 +112,30 @@ class OwnProduct : public Product {
 
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds) {
-  if (const auto plan = plan_gemm(contraction); plan && context.blas) {
-    // Some of cuBLASLt's kernels round a product to 16 bits before they add it (seen on an H100, 13.0).
-    std::unique_ptr<BlasProduct> product;
-    if (!adds || !types.has_half_result()) {
-      BALEEN_TRY_ASSIGN(product, BlasProduct::make(*context.blas, *plan, types));
-    }
-    if (product) return std::unique_ptr<Product>(std::make_unique<LibraryProduct>(std::move(product), adds));
-    BALEEN_TRY_ASSIGN(auto converted, make_converted_product(context, contraction, types, adds));
-    if (converted) return converted;
+  auto own = OwnProduct::make(context, contraction, types, adds);
+  const auto plan = plan_gemm(contraction);
+  if (!plan || !context.blas || (!own && own.error().code != BALEEN_UNSUPPORTED)) return own;
+  const auto or_own = [&](std::unique_ptr<Product> product) {
+    return own ? ProductOrOther::make(context, std::move(product), *std::move(own)) : std::move(product);
+  };
+  // Some of cuBLASLt's kernels round a product to 16 bits before they add it (seen on an H100, 13.0).
+  std::unique_ptr<BlasProduct> blas;
+  if (!adds || !types.has_half_result()) {
+    BALEEN_TRY_ASSIGN(blas, BlasProduct::make(*context.blas, *plan, types));
   }
-  return OwnProduct::make(context, contraction, types, adds);
+  if (!blas) {
+    BALEEN_TRY_ASSIGN(auto converted, make_converted_product(context, contraction, types, adds, Copied::kDiffering));
+    return converted ? or_own(std::move(converted)) : std::move(own);
+  }
+  auto product = std::make_unique<LibraryProduct>(std::move(blas), adds);
+  if (product->takes_any_address()) return or_own(std::move(product));
+  const std::string text = product->text();
+  BALEEN_TRY_ASSIGN(auto copied, make_converted_product(context, contraction, types, adds, Copied::kAll));
+  context.products.once(BALEEN_INFO, "cuBLASLt has no algorithm for " + text +
+                                         ", where an operand begins at no multiple of 16 bytes: such operands are " +
+                                         (copied ? "copied" : "multiplied by a slow kernel of the plugin's own"));
+  if (!copied) return or_own(std::move(product));
+  return ProductOrOther::make(context, std::move(product), or_own(std::move(copied)));
 }
 
 namespace {

@@ -4,21 +4,33 @@
 
 namespace baleen::cuda {
 
-/// y = a b, or y + a b. Immutable.
+/// y = a b, or y + a b.
 class Product {
  public:
   virtual ~Product() = default;
-  /// Addresses of the contraction's operands; `scratch` has scratch_bytes.
+  /// Whether it computes from and to these addresses.
+  virtual bool takes(const char* /*a*/, const char* /*b*/, const char* /*y*/) const { return true; }
+  /// Addresses of the contraction's operands, which it takes; `scratch` has scratch_bytes. UNSUPPORTED where cuBLASLt
+  /// refuses it and another way may begin anew.
   virtual Status run(const Launch& launch, const char* a, const char* b, char* y, void* scratch) const = 0;
   std::uint64_t scratch_bytes = 0;
+  ProductKind kind = ProductKind::kPlain;
 };
 
+/// Takes all addresses. Where cuBLASLt takes only some, or refuses at a launch, others are copied or computed by the
+/// plugin's own kernel.
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds);
 
-/// By cuBLASLt after copies; null where it does not take the contraction so either.
+/// Which operands a converted product copies.
+enum class Copied {
+  kDiffering,  ///< to fp32 those whose dtypes cuBLASLt does not take together
+  kAll         ///< all to where they are aligned, in their own dtypes
+};
+/// By cuBLASLt after copies; null where it does not take the contraction so either, or where copies of kAll are larger
+/// than the workspace that its algorithms may have.
 Result<std::unique_ptr<Product>> make_converted_product(const Context& context, const Contraction& contraction,
-                                                        const ProductTypes& types, bool adds);
+                                                        const ProductTypes& types, bool adds, Copied copied);
 
 /// Copies between two layouts of one shape (or writes zeros), 16 bytes at a time where both lie so.
 class Mover {

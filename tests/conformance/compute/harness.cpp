@@ -96,11 +96,15 @@ class Run {
     for (const Tensor& t : inputs) place(t, dtype, false);
     for (const Tensor& t : outputs) place(t, dtype, &t == &outputs.back());
     for (std::size_t i = 0; i < placed_.size(); ++i) numbers_.push_back(static_cast<std::uint32_t>(i));
+    if (options.behind) {
+      add_chain(op);
+      return;
+    }
     const std::size_t own = outputs.size() - (options.beside ? 1 : 0);
     views_.push_back(describe(op, attributes_, numbers_.data(), inputs.size(), numbers_.data() + inputs.size(), own));
     if (!options.beside) return;
-    beside_attributes_ = options.beside->view();
-    views_.push_back(describe(*options.beside, beside_attributes_, numbers_.data() + options.beside_input, 1,
+    other_attributes_ = options.beside->view();
+    views_.push_back(describe(*options.beside, other_attributes_, numbers_.data() + options.beside_input, 1,
                               numbers_.data() + inputs.size() + own, 1));
   }
 
@@ -126,6 +130,18 @@ class Run {
   }
 
  private:
+  /// The op of the first two inputs, and the one behind it, which takes its result as the first of its own. That is
+  /// nowhere in memory.
+  void add_chain(const OpSpec& op) {
+    const auto interior = static_cast<std::uint32_t>(tensors_.size());
+    tensors_.push_back(tensors_[inputs_.size()]);
+    behind_inputs_ = {interior};
+    behind_inputs_.insert(behind_inputs_.end(), numbers_.begin() + 2, numbers_.begin() + std::ssize(inputs_));
+    other_attributes_ = options_.behind->view();
+    views_.push_back(describe(op, attributes_, numbers_.data(), 2, behind_inputs_.data(), 1));
+    views_.push_back(describe(*options_.behind, other_attributes_, behind_inputs_.data(), behind_inputs_.size(),
+                              numbers_.data() + inputs_.size(), outputs_.size()));
+  }
   baleen_region_t region() const {
     return {sizeof(baleen_region_t), views_.data(),   views_.size(),
             tensors_.data(),         tensors_.size(), options_.kind ? kinds_ : nullptr};
@@ -186,6 +202,7 @@ class Run {
       if (i < inputs_.size()) write(image.data(), placed_[i], inputs_[i]);
       addresses.push_back(base + placed_[i].offset);
     }
+    if (options_.behind) addresses.push_back(nullptr);
     EXPECT_EQ(table.copy(device_.get(), device_.stream(), base, image.data(), total), BALEEN_OK);
     if (options_.aliases != RunOptions::Aliases::none) apply_aliases(kernel, addresses);
     baleen_launch_t launch{sizeof launch, device_.stream(), addresses.data(), base + scratch,
@@ -245,8 +262,8 @@ class Run {
   const baleen_op_kind_t* const kinds_[2] = {options_.kind, nullptr};
   std::vector<Placed> placed_;
   std::vector<baleen_tensor_t> tensors_;
-  std::vector<std::uint32_t> numbers_;
-  std::vector<baleen_attribute_t> attributes_, beside_attributes_;
+  std::vector<std::uint32_t> numbers_, behind_inputs_;
+  std::vector<baleen_attribute_t> attributes_, other_attributes_;
   std::vector<baleen_op_view_t> views_;
   std::uint64_t next_ = kGuard;
 };
@@ -313,7 +330,11 @@ std::vector<baleen_attribute_t> OpSpec::view() const {
 Plugin::Plugin(std::string path) : path_(std::move(path)), descriptor_(read_descriptor(path_)) {
   host_.size = sizeof host_;
   host_.self = this;
-  host_.log = [](void*, baleen_level_t, baleen_string_t) {};
+  host_.log = [](void* self, baleen_level_t level, baleen_string_t text) {
+    Plugin& plugin = *static_cast<Plugin*>(self);
+    const std::lock_guard lock(plugin.log_lock_);
+    plugin.log_ += std::to_string(level) + " " + std::string(view(text)) + "\n";
+  };
   host_.fail = [](void* self, baleen_status_t status, baleen_string_t text) {
     static_cast<Plugin*>(self)->failure_ = std::string(view(text));
     return status;
@@ -325,6 +346,11 @@ Plugin::Plugin(std::string path) : path_(std::move(path)), descriptor_(read_desc
   if (!start) throw std::runtime_error(path_ + " has no " BALEEN_START_SYMBOL);
   table_.size = sizeof table_;
   if (start(&host_, &table_) != BALEEN_OK) throw std::runtime_error(path_ + " did not start: " + failure_);
+}
+
+std::string Plugin::log() const {
+  const std::lock_guard lock(log_lock_);
+  return log_;
 }
 
 bool Plugin::has_option(std::string_view name) const {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <variant>
@@ -51,6 +52,8 @@ struct RunOptions {
   const baleen_op_kind_t* kind = nullptr;       ///< of the op, where a plugin brings it
   const OpSpec* beside = nullptr;               ///< another op of the region: of one input it makes the last output
   std::size_t beside_input = 0;
+  const OpSpec* behind =
+      nullptr;  ///< another op of the region: of what the first makes of two inputs, and of the others
   const baleen_block_watch_t* watch = nullptr;  ///< told of blocks, where the kernel tells of them
   struct Blocks {
     std::uint64_t each = 0, elements = 0;
@@ -69,9 +72,12 @@ class Plugin {
   const baleen_host_t& host() const { return host_; }
   std::string last_failure() const { return failure_; }
   void clear_failure() { failure_.clear(); }
+  /// The lines that the plugin logged, each with its level: "2 text\n".
+  std::string log() const;
 
  private:
-  std::string path_, failure_;
+  std::string path_, failure_, log_;
+  mutable std::mutex log_lock_;
   baleen_descriptor_t descriptor_{};
   baleen_host_t host_{};
   baleen_compute_t table_{};

@@ -59,7 +59,7 @@ class Devices : public testing::Test {
     return tensors;
   }
 
-  /// The gradient of logits that are never stored is rounded to what x and w have in common.
+  /// The gradient of logits that are never stored is rounded to the dtype that x and w share, whatever theirs have.
   static double limit_of_output(const CrossCase& c, const Tensor& output) {
     if (output.integer) return 0;
     const bool inner = c.op.kind().starts_with("linear_cross_entropy_") && c.inputs[0].dtype == c.inputs[1].dtype &&
@@ -260,6 +260,37 @@ TEST_P(SixteenBitsTold, OfProductsAreCublasLts) {
     expect_close({"matmul", OpSpec("matmul").text("spec", "mk,kn->mn"), {a, b}, {y}}, {}, BALEEN_F32);
     EXPECT_NE(log.text().find(said), std::string::npos) << log.text();
   }
+}
+/// The logits' gradient is rounded to what x and w share, also for gradients of fp32: no operand is one.
+TEST_P(SixteenBitsTold, OfTheHeadStayBesideGradientsOfFp32) {
+  std::mt19937_64 random(11);
+  const Shape rows{3, 11}, x{3, 11, 24};
+  const auto in = [](Tensor tensor, baleen_dtype_t dtype) {
+    tensor.dtype = dtype;
+    for (double& value : tensor.values) value = rounded(value, dtype);
+    return tensor;
+  };
+  for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F16})
+    for (const auto& [dx, dw] : std::vector<std::pair<baleen_dtype_t, baleen_dtype_t>>{
+             {dtype, BALEEN_F32}, {BALEEN_F32, dtype}, {BALEEN_F32, BALEEN_F32}})
+      for (const bool transposed : {false, true}) {
+        const Shape w = transposed ? Shape{65, 24} : Shape{24, 65};
+        const OpSpec op = OpSpec("linear_cross_entropy_and_grad")
+                              .integer("ignore_index", -100)
+                              .number("smoothing", 0.1)
+                              .integer("transposed", transposed);
+        const CrossCase c{
+            "head",
+            op,
+            {in(random_tensor(random, x), dtype), in(random_tensor(random, w), dtype), random_ids(random, rows, 0, 64),
+             in(random_tensor(random, rows), BALEEN_F32)},
+            {in(zeros(rows), BALEEN_F32), in(zeros(rows), BALEEN_F32), in(zeros(x), dx), in(zeros(w), dw)}};
+        const LibraryLog log;
+        expect_close(c, {}, BALEEN_F32);
+        const std::string said = log.text();
+        EXPECT_EQ(said.find("operands of type 0"), said.npos) << said;
+        EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 9) << "logits and two gradients: " << said;
+      }
 }
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SixteenBitsTold);
 INSTANTIATE_TEST_SUITE_P(Emulated, SixteenBitsTold, testing::Range(0, members().emulated ? 1 : 0));

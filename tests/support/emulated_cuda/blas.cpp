@@ -25,16 +25,37 @@ struct Matrix {
   std::int64_t leading = 0, batch_stride = 0;
   std::int32_t batch = 1;
 };
-/// Alignments of a, b, c and d.
+/// Alignments of a, b, c and d, and what an algorithm may work with.
 struct Preference {
   std::uint32_t alignment[4] = {256, 256, 256, 256};
+  std::uint64_t workspace = 0;
 };
 /// What is kept in an algorithm: what it was chosen for.
 struct Algorithm {
   std::uint64_t mark;
   std::uint32_t alignment[4];
+  std::uint32_t of_bias, of_aux;
+  std::uint64_t workspace;
 };
 constexpr std::uint64_t kMark = 0x656d756c61746564;
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
+
+/// An environment variable's number.
+std::uint64_t number(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text && *text ? std::strtoull(text, nullptr, 10) : fallback;
+}
+/// Whether a variable names this epilogue, by the library's number; 1 is that of a plain product.
+bool names(const char* variable, cublasLtEpilogue_t epilogue) {
+  return number(variable, 0) == static_cast<std::uint64_t>(epilogue);
+}
+
+/// What an address is a multiple of, as far as it matters.
+std::uint32_t alignment_of(const void* address) {
+  constexpr std::uintptr_t kMost = 256;
+  const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address) | kMost;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
 
 /// A product under way.
 struct Call {
@@ -141,6 +162,34 @@ bool consistent(const Description& p, const Matrix& a, const Matrix& b, const Ma
          (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows);
 }
 
+/// As the environment says: of operands less aligned, of an epilogue, or with so little workspace there is none.
+bool has_algorithm(const Description& p, const Preference& preference, std::uint64_t workspace) {
+  const std::uint64_t least = number("EMULATED_CUDA_BLAS_ALIGNMENT", 1);
+  for (const std::uint32_t alignment : preference.alignment)
+    if (alignment < least) return false;
+  return !names("EMULATED_CUDA_BLAS_LACKS", p.epilogue) && workspace <= preference.workspace;
+}
+
+/// Whether the addresses are such as the algorithm was chosen for.
+bool takes(const Algorithm& algorithm, const Description& p, const void* const (&operands)[4]) {
+  for (int i = 0; i < 4; ++i)
+    if (reinterpret_cast<std::uintptr_t>(operands[i]) % algorithm.alignment[i] != 0) return false;
+  if (p.bias && alignment_of(p.bias) < algorithm.of_bias) return false;
+  if (p.aux && alignment_of(p.aux) < algorithm.of_aux) return false;
+  const auto both = reinterpret_cast<std::uintptr_t>(p.bias) | reinterpret_cast<std::uintptr_t>(p.aux);
+  return both % 16 == 0 && p.aux_leading % 8 == 0;
+}
+
+void note(const Description& p, const Matrix& a, const Matrix& d) {
+  const char* log = std::getenv("EMULATED_CUDA_LOG");
+  std::FILE* file = log ? std::fopen(log, "a") : nullptr;
+  if (!file) return;
+  std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
+  std::fprintf(file, "operands of type %d, results of type %d\n", static_cast<int>(a.type), static_cast<int>(d.type));
+  std::fprintf(file, "computed as %d\n", static_cast<int>(p.compute));
+  std::fclose(file);
+}
+
 const Matrix& matrix(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<const Matrix*>(layout); }
 
 }  // namespace
@@ -154,7 +203,13 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 std::size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
-const char* cublasLtGetStatusString(cublasStatus_t) { return "an emulated failure"; }
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_NOT_SUPPORTED: return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    default: return "an emulated failure";
+  }
+}
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* out, cublasComputeType_t compute, cudaDataType_t scale) {
   auto* description = new Description;
@@ -219,9 +274,11 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t t
   constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+  Preference& preference = *reinterpret_cast<Preference*>(to);
   for (int i = 0; i < 4; ++i)
-    if (which == kAlignments[i])
-      std::memcpy(&reinterpret_cast<Preference*>(to)->alignment[i], value, sizeof(std::uint32_t));
+    if (which == kAlignments[i]) std::memcpy(&preference.alignment[i], value, sizeof(std::uint32_t));
+  if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    std::memcpy(&preference.workspace, value, sizeof preference.workspace);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
@@ -235,10 +292,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (!types_are_listed(p, matrix(a), matrix(b), matrix(c), matrix(d))) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (p.epilogue != CUBLASLT_EPILOGUE_DEFAULT && (p.scale == CUDA_R_64F || matrix(d).batch != 1))
     return CUBLAS_STATUS_NOT_SUPPORTED;
-  Algorithm algorithm{kMark, {}};
-  std::memcpy(algorithm.alignment, reinterpret_cast<Preference*>(preference)->alignment, sizeof algorithm.alignment);
+  const Preference& asked = *reinterpret_cast<Preference*>(preference);
+  const std::uint64_t workspace = number("EMULATED_CUDA_BLAS_WORKSPACE", 1024);
+  if (!has_algorithm(p, asked, workspace)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  Algorithm algorithm{kMark, {}, alignment_of(p.bias), alignment_of(p.aux), workspace};
+  std::memcpy(algorithm.alignment, asked.alignment, sizeof algorithm.alignment);
   std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);
-  results[0].workspaceSize = 1024;
+  results[0].workspaceSize = workspace;
   *count = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -246,32 +306,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
                               const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* chosen, void* workspace,
-                              std::size_t, cudaStream_t stream) {
+                              std::size_t workspace_bytes, cudaStream_t stream) {
   Algorithm algorithm{};
   std::memcpy(&algorithm, chosen, sizeof algorithm);
   // As the real one does, which was seen on an H100 (13.0).
   constexpr std::uintptr_t kWorkspaceAligned = 256;
-  if (algorithm.mark != kMark || reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAligned != 0)
+  if (algorithm.mark != kMark || reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAligned != 0 ||
+      workspace_bytes < algorithm.workspace)
     return CUBLAS_STATUS_INVALID_VALUE;
-  const void* addresses[] = {a, b, c, d};
-  for (int i = 0; i < 4; ++i)
-    if (reinterpret_cast<std::uintptr_t>(addresses[i]) % algorithm.alignment[i] != 0)
-      return CUBLAS_STATUS_INVALID_VALUE;
   const auto& p = *reinterpret_cast<Description*>(description);
-  const auto both = reinterpret_cast<std::uintptr_t>(p.bias) | reinterpret_cast<std::uintptr_t>(p.aux);
-  if (both % 16 != 0 || p.aux_leading % 8 != 0) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!takes(algorithm, p, {a, b, c, d})) return CUBLAS_STATUS_INVALID_VALUE;
+  if (names("EMULATED_CUDA_BLAS_REFUSES", p.epilogue)) return CUBLAS_STATUS_NOT_SUPPORTED;
   const auto scalar = [&](const void* x) {
     if (p.scale == CUDA_R_64F) return *static_cast<const double*>(x);
     return static_cast<double>(*static_cast<const float*>(x));
   };
-  if (const char* log = std::getenv("EMULATED_CUDA_LOG"))
-    if (std::FILE* file = std::fopen(log, "a")) {
-      std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
-      std::fprintf(file, "operands of type %d, results of type %d\n", static_cast<int>(matrix(a_layout).type),
-                   static_cast<int>(matrix(d_layout).type));
-      std::fprintf(file, "computed as %d\n", static_cast<int>(p.compute));
-      std::fclose(file);
-    }
+  note(p, matrix(a_layout), matrix(d_layout));
   auto* call = new Call{
       p, matrix(a_layout), matrix(b_layout), matrix(c_layout), matrix(d_layout), scalar(alpha), scalar(beta), a, b, c,
       d};

@@ -66,6 +66,7 @@ class TwoStepKernel : public Kernel {
     for (std::size_t i = 0; i < roles.after.outputs(); ++i) outputs.push_back(roles.after.out(i));
     BALEEN_TRY_ASSIGN(kernel->after_, make_pointwise(context, roles.after, std::move(inputs), std::move(outputs)));
     kernel->scratch_bytes = kernel->product_->scratch_bytes;
+    kernel->products = {std::max(kernel->product_->kind, ProductKind::kTwoSteps)};
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
   Status run(const Launch& launch) const override {
@@ -80,11 +81,13 @@ class TwoStepKernel : public Kernel {
   std::unique_ptr<Kernel> after_;
 };
 
-/// By cuBLASLt's epilogue; in two steps where an address is not as it wants them.
+/// By cuBLASLt's epilogue; in two steps where an address is not as it wants them, and once it refused a launch.
 class EpilogueKernel : public Kernel {
  public:
-  EpilogueKernel(const Roles& roles, std::unique_ptr<BlasProduct> product, std::unique_ptr<Kernel> two_steps)
-      : a_(roles.product.in(0)),
+  EpilogueKernel(const Context& context, const Roles& roles, std::unique_ptr<BlasProduct> product,
+                 std::unique_ptr<Kernel> two_steps)
+      : refusal_(context.products, kInTwoSteps),
+        a_(roles.product.in(0)),
         b_(roles.product.in(1)),
         y_(roles.result),
         other_(roles.other),
@@ -93,6 +96,11 @@ class EpilogueKernel : public Kernel {
         product_(std::move(product)),
         two_steps_(std::move(two_steps)) {
     scratch_bytes = std::max(product_->workspace_bytes(), two_steps_->scratch_bytes);
+    products = {ProductKind::kFused};
+    if (!product_->takes_any_address())
+      context.products.once(BALEEN_INFO, "cuBLASLt has no algorithm for " + product_->text() +
+                                             ", where an operand begins at no multiple of 16 bytes: there " +
+                                             kInTwoSteps);
   }
   const Kernel& two_steps() const { return *two_steps_; }
   std::unique_ptr<Kernel> take_two_steps() { return std::move(two_steps_); }
@@ -102,16 +110,24 @@ class EpilogueKernel : public Kernel {
     void* aux = epilogue_.kind == Epilogue::Kind::kGeluGrad ? launch.at(other_)
                 : epilogue_.sum                             ? launch.at(sum_)
                                                             : nullptr;
-    if ((reinterpret_cast<std::uintptr_t>(other) | reinterpret_cast<std::uintptr_t>(aux)) % kAligned != 0)
-      return two_steps_->run(launch);
-    BALEEN_TRY(product_->bind(other, aux));
-    return product_->run(launch.stream, launch.at<const char>(a_), launch.at<const char>(b_), launch.at<char>(y_),
-                         false, launch.call.scratch);
+    const auto in_two_steps = [&] { return two_steps_->run(launch); };
+    const char *a = launch.at<const char>(a_), *b = launch.at<const char>(b_);
+    char* const y = launch.at<char>(y_);
+    if ((reinterpret_cast<std::uintptr_t>(other) | reinterpret_cast<std::uintptr_t>(aux)) % kAligned != 0 ||
+        !product_->takes(a, b, y))
+      return in_two_steps();
+    const auto fused = [&]() -> Status {
+      BALEEN_TRY(product_->bind(other, aux));
+      return product_->run(launch.stream, a, b, y, false, launch.call.scratch);
+    };
+    return refusal_.run(fused, in_two_steps);
   }
 
  private:
   static constexpr std::uintptr_t kAligned = 16;
+  static constexpr const char* kInTwoSteps = "it is computed in two steps";
 
+  Refusal refusal_;
   Operand a_, b_, y_, other_, sum_;
   Epilogue epilogue_;
   std::unique_ptr<BlasProduct> product_;
@@ -130,7 +146,7 @@ Result<std::unique_ptr<Kernel>> make_fused_product(const Context& context, const
     BALEEN_TRY_ASSIGN(auto product,
                       BlasProduct::make(*context.blas, *plan, roles.types(), blas_epilogue(roles.epilogue)));
     if (product) {
-      auto epilogue = std::make_unique<EpilogueKernel>(roles, std::move(product), std::move(kernel));
+      auto epilogue = std::make_unique<EpilogueKernel>(context, roles, std::move(product), std::move(kernel));
       epilogue->flops = c->flops();
       if (is_faster(context, region, "product and epilogue " + std::to_string(blas_epilogue(roles.epilogue).kind),
                     *epilogue, epilogue->two_steps()))

@@ -175,6 +175,7 @@ class LinearCrossEntropyKernel : public Kernel {
     logits_at_ = weight_at_ + weight_.bytes;
     work_at_ = logits_at_ + chunks_.logit_bytes();
     scratch_bytes = work_at_ + logits_.bytes();
+    products = {logits_.whole->kind};
     flops = chunks_.logits(chunks_.rows).flops();
     return {};
   }
@@ -226,10 +227,9 @@ class LinearCrossEntropyGradKernel : public Kernel {
         dw_(source.out(both_ ? 3 : 1)),
         kept_lse_(lse_),
         chunks_(x_, w_, source.op().integer("transposed", 0) != 0) {
-    // Tensor cores take operands of one dtype; where all have 16 bits, the logits' gradient is rounded to them too.
-    const bool all_same =
-        chunks_.x_type == chunks_.w_type && chunks_.x_type == dx_.tensor.dtype && chunks_.x_type == dw_.tensor.dtype;
-    if (all_same) chunks_.gradient_type = chunks_.x_type;
+    // Tensor cores take operands of one dtype; where x and w share one of 16 bits, the logits' gradient is rounded to
+    // it too, whatever dx and dw are.
+    if (chunks_.x_type == chunks_.w_type && dtype_size(chunks_.x_type) == 2) chunks_.gradient_type = chunks_.x_type;
     if (both_ && dtype_size(lse_.tensor.dtype) == 2) keep_lse();
     const Held held = make_held(w_, chunks_.class_dim);
     args_ = cross_entropy_grad_args(source.op(), held);
@@ -244,8 +244,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
   Status build(const Context& context) {
     const baleen_dtype_t gradient = chunks_.gradient_type;
     // Chunks are added; 16 bits would be rounded each time.
-    const bool adds_up = chunks_.rows > chunks_.chunk || chunks_.pads;
-    sum_type_ = adds_up ? computed_in(dw_.tensor.dtype) : dw_.tensor.dtype;
+    sum_type_ = computed_in(dw_.tensor.dtype);
     const bool direct = sum_type_ == dw_.tensor.dtype && !chunks_.pads;
     Strides dw_strides = direct ? strides_of(dw_) : packed_strides(shape(dw_.tensor));
     if (chunks_.pads) {
@@ -277,6 +276,7 @@ class LinearCrossEntropyGradKernel : public Kernel {
     BALEEN_TRY_ASSIGN(loss_function_, context.functions.find("baleen_cross_entropy" + end));
     BALEEN_TRY(find_both(context));
     place(direct);
+    products = {logits_.whole->kind, dx_product_.whole->kind, dw_product_.whole->kind};
     flops = 3 * chunks_.logits(chunks_.rows).flops();
     return {};
   }

@@ -20,6 +20,7 @@ class MatmulKernel : public Kernel {
         make_product(context, c, {kernel->a_.tensor.dtype, kernel->b_.tensor.dtype, y.tensor.dtype}, kernel->adds_));
     kernel->scratch_bytes = kernel->product_->scratch_bytes;
     kernel->flops = c.flops();
+    kernel->products = {kernel->product_->kind};
     if (kernel->adds_) {
       kernel->c_ = source.in(2);
       kernel->may_alias(y, kernel->c_);

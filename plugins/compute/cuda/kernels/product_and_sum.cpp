@@ -32,6 +32,7 @@ class TwoKernels : public Kernel {
   TwoKernels(std::unique_ptr<Kernel> product, std::unique_ptr<Kernel> sum)
       : product_(std::move(product)), sum_(std::move(sum)) {
     scratch_bytes = std::max(product_->scratch_bytes, sum_->scratch_bytes);
+    for (const ProductKind kind : product_->products) products.push_back(std::max(kind, ProductKind::kTwoSteps));
   }
   Status run(const Launch& launch) const override {
     BALEEN_TRY(product_->run(launch));
@@ -42,30 +43,43 @@ class TwoKernels : public Kernel {
   std::unique_ptr<Kernel> product_, sum_;
 };
 
-/// By cuBLASLt's epilogue; by two kernels where the sum's address is not as it wants it.
+/// By cuBLASLt's epilogue; by two kernels where an address is not as it wants them, and once it refused a launch.
 class SummingKernel : public Kernel {
  public:
-  SummingKernel(const Source& product, const Operand& sum, std::unique_ptr<BlasProduct> blas,
+  SummingKernel(const Context& context, const Source& product, const Operand& sum, std::unique_ptr<BlasProduct> blas,
                 std::unique_ptr<Kernel> two)
-      : a_(product.in(0)),
+      : refusal_(context.products, kByTwo),
+        a_(product.in(0)),
         b_(product.in(1)),
         y_(product.out(0)),
         sum_(sum),
         product_(std::move(blas)),
         two_(std::move(two)) {
     scratch_bytes = std::max(product_->workspace_bytes(), two_->scratch_bytes);
+    products = {ProductKind::kFused};
+    if (!product_->takes_any_address())
+      context.products.once(BALEEN_INFO, "cuBLASLt has no algorithm for " + product_->text() +
+                                             ", where an operand begins at no multiple of 16 bytes: there " + kByTwo);
   }
   const Kernel& two() const { return *two_; }
   std::unique_ptr<Kernel> take_two() { return std::move(two_); }
 
   Status run(const Launch& launch) const override {
-    if (!aligned({launch.values(sum_)})) return two_->run(launch);
-    BALEEN_TRY(product_->bind(launch.at(sum_), nullptr));
-    return product_->run(launch.stream, launch.at<const char>(a_), launch.at<const char>(b_), launch.at<char>(y_),
-                         false, launch.call.scratch);
+    const auto by_two = [&] { return two_->run(launch); };
+    const char *a = launch.at<const char>(a_), *b = launch.at<const char>(b_);
+    char* const y = launch.at<char>(y_);
+    if (!aligned({launch.values(sum_)}) || !product_->takes(a, b, y)) return by_two();
+    const auto joined = [&]() -> Status {
+      BALEEN_TRY(product_->bind(launch.at(sum_), nullptr));
+      return product_->run(launch.stream, a, b, y, false, launch.call.scratch);
+    };
+    return refusal_.run(joined, by_two);
   }
 
  private:
+  static constexpr const char* kByTwo = "it is computed in two steps";
+
+  Refusal refusal_;
   Operand a_, b_, y_, sum_;
   std::unique_ptr<BlasProduct> product_;
   std::unique_ptr<Kernel> two_;
@@ -89,7 +103,7 @@ Result<std::unique_ptr<Kernel>> make_product_and_sum(const Context& context, con
     const ProductTypes types{product.in(0).tensor.dtype, product.in(1).tensor.dtype, product.out(0).tensor.dtype};
     BALEEN_TRY_ASSIGN(auto blas, BlasProduct::make(*context.blas, *plan, types, epilogue));
     if (blas) {
-      auto summing = std::make_unique<SummingKernel>(product, sum.out(0), std::move(blas), std::move(kernel));
+      auto summing = std::make_unique<SummingKernel>(context, product, sum.out(0), std::move(blas), std::move(kernel));
       summing->flops = flops;
       if (is_faster(context, region, "product and sum", *summing, summing->two()))
         kernel = summing->take_two();
