@@ -48,6 +48,16 @@ bool has_open_calls(const ProgramImpl& program) {
   });
 }
 
+/// A device that has failed is the cause of what a transport or a store says of it. Does not wait for one that has not.
+Status first_cause(ProgramImpl& program, void* stream, Status failed) {
+  const baleen_compute_t& table = program.device->table();
+  void* const device = program.device->handle();
+  if (program.device->host_reaches()) return failed;
+  if (table.stream_signal(device, stream, &program.issued, ++program.issues) == BALEEN_OK) return failed;
+  Status of_device = program.device->check(table.synchronize(device, stream));
+  return of_device ? failed : of_device;
+}
+
 /// One run of a program.
 class Runner {
  public:
@@ -412,7 +422,8 @@ Status Program::run(void* stream, const RunOptions& options) {
     impl_->communicator->counts(own, executable().collectives);
     impl_->communicator->runs(impl_->name);
   }
-  return Runner(*impl_, stream, options).run();
+  Status ran = Runner(*impl_, stream, options).run();
+  return ran ? ran : first_cause(*impl_, stream, std::move(ran));
 }
 
 }  // namespace baleen

@@ -36,7 +36,7 @@ Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string&
 /// before a long training, where it costs nothing.
 Status check_saving(const Registry& plugins, const std::string& path);
 
-/// Whether the disk has so many bytes left for it, as far as the system tells. `what`: the bytes are of, for the message.
+/// Whether the disk has so many bytes left for it, as far as the system tells. `what` they are of, for the message.
 Status check_room(const std::string& path, std::uint64_t bytes, const std::string& what = "parameters");
 
 /// Writes a file, all or nothing; where its folder alone cannot be synced the file is there in spite of the error.

@@ -185,6 +185,11 @@ void Lane::await_carrier() {
   if (carrier_.joinable()) event_wait(carried_, posts_);
 }
 
+void Lane::drain() {
+  const Device& device = engine_.device;
+  static_cast<void>(device.compute->synchronize(device.handle, stream_));  // an error is told already
+}
+
 Status Lane::copy(const std::vector<HostCopy>& copies, bool in) {
   const Device& device = engine_.device;
   for (const HostCopy& one : copies) {

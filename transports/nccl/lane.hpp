@@ -60,6 +60,8 @@ class Lane {
   void let_go() { event_signal(carried_in_, BALEEN_EVENT_FAILED); }
   /// Until no thread touches events or memory of what was started. After `fail_unfinished`. [without `calls`]
   void await_carrier();
+  /// Until its stream touches no memory of what was started. After `let_go`.
+  void drain();
 
  private:
   struct Pending {

@@ -165,9 +165,13 @@ void NcclTransport::end_unfinished(const std::string& why) {
   fail({BALEEN_PEER_LOST, why, {}}, false);
   event_wait(torn_down_, 1);
   barriers_->await_end();
-  if (lane_) lane_->await_carrier();
+  const auto end = [](Lane& lane) {
+    lane.await_carrier();
+    lane.drain();
+  };
+  if (lane_) end(*lane_);
   for (auto& [key, pair] : pairs_)
-    if (pair.lane) pair.lane->await_carrier();
+    if (pair.lane) end(*pair.lane);
 }
 
 void NcclTransport::group_destroy(void* handle) {

@@ -15,7 +15,7 @@ void ProductReport::tell() {
   const std::lock_guard lock(mutex_);
   if (!untold_.exchange(false)) return;
   const auto count = [this](ProductKind kind) { return std::to_string(counts_[static_cast<std::size_t>(kind)]); };
-  say_(BALEEN_INFO, "products: " + count(ProductKind::kFused) + " fused, " + count(ProductKind::kTwoSteps) +
+  say_(BALEEN_DEBUG, "products: " + count(ProductKind::kFused) + " fused, " + count(ProductKind::kTwoSteps) +
                         " in two steps, " + count(ProductKind::kConverted) + " converted, " + count(ProductKind::kOwn) +
                         " own");
   counts_ = {};

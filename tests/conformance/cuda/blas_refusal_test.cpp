@@ -272,7 +272,7 @@ TEST_F(Refusals, OfEverythingLeaveTheKernel) {
 /// A line per program: here each has one product.
 TEST_F(Refusals, AreCounted) {
   const auto line = [&](const char* counts) {
-    return count(plugin_.log(), std::to_string(BALEEN_INFO) + " products: " + counts + "\n");
+    return count(plugin_.log(), std::to_string(BALEEN_DEBUG) + " products: " + counts + "\n");
   };
   multiply(BALEEN_BF16, BALEEN_BF16, Placement::kPacked);
   EXPECT_EQ(line("0 fused, 0 in two steps, 0 converted, 0 own"), 1) << plugin_.log();

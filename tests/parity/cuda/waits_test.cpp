@@ -47,8 +47,9 @@ TEST_F(Waits, AreOneAStepWhereTheDeviceLeavesStepsOut) {
   EXPECT_EQ(per_step({{"data", 1}}, "[[plan]]\nstrategy = \"precision\"\ndtype = \"fp16\"\n"), 1);
 }
 
+/// Each with one for the stream on which signals are raised beside the program's.
 TEST_F(Waits, AreTwoAStepOfEachRank) {
-  EXPECT_EQ(per_step({{"data", 2}}, "[transport]\nplugin = \"shm\"\n[[plan]]\nstrategy = \"data\"\n"), 2 * 2);
+  EXPECT_EQ(per_step({{"data", 2}}, "[transport]\nplugin = \"shm\"\n[[plan]]\nstrategy = \"data\"\n"), 2 * 2 * 2);
 }
 
 TEST_F(Waits, AreNotNeededToTimePartsOfAStep) {

@@ -27,10 +27,10 @@ TEST_F(Report, TellsCountsOnceInOneLine) {
   report_.add(std::vector{kPlain, kOwn, kTwoSteps, kFused});
   report_.add(std::vector{kConverted, kConverted, kConverted});
   for (int time = 0; time < 2; ++time) report_.tell();
-  ASSERT_EQ(said_, std::vector<std::string>{"2 products: 2 fused, 1 in two steps, 3 converted, 1 own"});
+  ASSERT_EQ(said_, std::vector<std::string>{"1 products: 2 fused, 1 in two steps, 3 converted, 1 own"});
   report_.add(std::vector{kPlain});
   report_.tell();
-  EXPECT_EQ(said_.back(), "2 products: 0 fused, 0 in two steps, 0 converted, 0 own") << "a later program's own";
+  EXPECT_EQ(said_.back(), "1 products: 0 fused, 0 in two steps, 0 converted, 0 own") << "a later program's own";
 }
 TEST_F(Report, SaysTheSameOnce) {
   for (const char* text : {"one", "other", "one"}) report_.once(BALEEN_WARNING, text);
