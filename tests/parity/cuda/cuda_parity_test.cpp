@@ -12,14 +12,16 @@ const std::string kRecompute = "[[plan]]\nstrategy = \"recompute\"\nmode = \"ful
 
 class CudaParity : public testing::Test {
  protected:
+  /// Where `said` is given, it gets what the run wrote to stderr.
   static std::vector<double> losses(const std::string& script, const std::string& compute, const std::string& dtype,
-                                    const std::vector<std::string>& arguments, int steps) {
+                                    const std::vector<std::string>& arguments, int steps, std::string* said = nullptr) {
     const TemporaryFolder folder;
     const std::string log = folder / "log.jsonl";
     const ProcessResult result =
         run_parity({"run", "--steps", std::to_string(steps), "--dtype", dtype, "--log-json", log}, script,
                    manifest_of({{"data", 1}}, compute), arguments);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    if (said) *said = result.err;
     return steps_in(read_file(log), "loss");
   }
   static void expect_same(const std::string& script, const std::string& compute,
@@ -80,6 +82,26 @@ TEST_F(CudaParity, IsReachedWithEpiloguesOfProducts) {
     for (const char* epilogue : {" 4\n", " 36\n", " 164\n", " 192\n", " 256\n"})
       EXPECT_NE(products.find(std::string("product with epilogue") + epilogue), std::string::npos)
           << plan << epilogue << products;
+  }
+}
+/// Biases (4) and GELU's gradients (192), which cuBLASLt's heuristics promise, in two steps from the first launch on;
+/// so the graph of the second step has them.
+TEST_F(CudaParity, IsReachedWhereEpiloguesAreRefused) {
+  const std::vector<std::string> arguments{"layers=1", "batch=2", "context=8"};
+  const std::vector<double> wanted = losses("gpt", kEmulated, "fp32", arguments, 4);
+  for (const char* epilogue : {"4", "192"}) {
+    std::string said;
+    setenv("EMULATED_CUDA_BLAS_REFUSES", epilogue, 1);
+    const std::vector<double> got = losses("gpt", kEmulated, "fp32", arguments, 4, &said);
+    unsetenv("EMULATED_CUDA_BLAS_REFUSES");
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_LE(std::abs(got[i] - wanted[i]), 1e-5 * std::abs(wanted[i])) << epilogue << ", step " << i;
+    EXPECT_NE(said.find("at its launch; from now on it is computed in two steps"), said.npos) << said;
+    const std::size_t line = said.find("products: ");
+    ASSERT_NE(line, said.npos) << said;
+    EXPECT_EQ(said.find("products: ", line + 1), said.npos) << "once: " << said;
+    EXPECT_EQ(said.find("products: 0 fused"), said.npos) << said;
   }
 }
 TEST_F(CudaParity, OfANetworkOnADevice) {
