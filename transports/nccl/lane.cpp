@@ -162,7 +162,9 @@ Status Lane::begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_
     event_signal(posted_, posts_);
   }
   Status well = enqueue_all(slot, after, after_value, done, done_value, number);
-  if (well || slot.is_carried() || !done) return well;
+  if (well) return well;
+  static_cast<void>(signal(finished_, number));  // behind what lies on the stream of it
+  if (slot.is_carried() || !done) return well;
   engine_.device.events->fail(engine_.device.handle, done);  // whatever of it is under way
   (*pending_)[number % pending_->size()].done = nullptr;
   return well;
@@ -181,13 +183,14 @@ void Lane::fail_unfinished() {
     if (pending.number > finished && pending.done) device.events->fail(device.handle, pending.done);
 }
 
-void Lane::await_carrier() {
-  if (carrier_.joinable()) event_wait(carried_, posts_);
+// What waits for an event that never comes is left to the stream's end.
+void Lane::await_stream() {
+  constexpr double kLimit = 2;
+  event_wait(finished_, sent_, kLimit);
 }
 
-void Lane::drain() {
-  const Device& device = engine_.device;
-  static_cast<void>(device.compute->synchronize(device.handle, stream_));  // an error is told already
+void Lane::await_carrier() {
+  if (carrier_.joinable()) event_wait(carried_, posts_);
 }
 
 Status Lane::copy(const std::vector<HostCopy>& copies, bool in) {

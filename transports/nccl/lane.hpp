@@ -60,8 +60,9 @@ class Lane {
   void let_go() { event_signal(carried_in_, BALEEN_EVENT_FAILED); }
   /// Until no thread touches events or memory of what was started. After `fail_unfinished`. [without `calls`]
   void await_carrier();
-  /// Until its stream touches no memory of what was started. After `let_go`.
-  void drain();
+  /// Until the stream has come to the end of what was started, and so touches no memory any more. After `let_go`.
+  /// [without `calls`]
+  void await_stream();
 
  private:
   struct Pending {

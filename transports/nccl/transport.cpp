@@ -165,13 +165,13 @@ void NcclTransport::end_unfinished(const std::string& why) {
   fail({BALEEN_PEER_LOST, why, {}}, false);
   event_wait(torn_down_, 1);
   barriers_->await_end();
-  const auto end = [](Lane& lane) {
-    lane.await_carrier();
-    lane.drain();
+  const auto await_end = [](Lane* lane) {
+    if (!lane) return;
+    lane->await_carrier();
+    lane->await_stream();
   };
-  if (lane_) end(*lane_);
-  for (auto& [key, pair] : pairs_)
-    if (pair.lane) end(*pair.lane);
+  await_end(lane_.get());
+  for (auto& [key, pair] : pairs_) await_end(pair.lane.get());
 }
 
 void NcclTransport::group_destroy(void* handle) {

@@ -1,5 +1,7 @@
 /// \file Collectives in arenas of the device that the transport was told of: no host takes part, and the bits are those
 /// of every transport.
+#include <unistd.h>
+
 #include <cstring>
 
 #include "nccl_run.hpp"
@@ -89,6 +91,7 @@ class OnDevice {
       expect(arena_.get(outputs_[b], answer_.outputs[b].size()) == answer_.outputs[b],
              name + ": buffer " + std::to_string(b) + " is wrong");
   }
+  void* slot() const { return slot_; }
   /// Within the rounding of sums in any order.
   void expect_near_answer() {
     arena_.run(slot_);
@@ -139,6 +142,24 @@ TEST(NcclDeviceMemory, SumsInOrderGoInPieces) {
                      },
                      {{"scratch_mb", "1"}}),
             "");
+}
+
+/// Streams go on when their communicators are aborted, but not beyond the end of the group.
+TEST(NcclDeviceMemory, IsFreeWhenTheGroupIsDestroyedAfterAFailure) {
+  const auto body = [](Rank& rank) {
+    auto arena = std::make_unique<Arena>(rank, 16 << 20);
+    void* world = rank.world();
+    const OnDevice sum(rank, world, case_of(BALEEN_ALL_REDUCE, BALEEN_F32, 3, {300'001}, 5), *arena);
+    if (rank.rank == 1) setenv("NCCL_DOUBLE_BREAK", "ncclSend:3", 1);
+    baleen_event_t done{};
+    std::uint64_t begun = 0;
+    while (begun < 4 && rank.table.start(rank.get(), sum.slot(), nullptr, 0, &done, begun + 1) == BALEEN_OK) ++begun;
+    expect(event_wait(done, begun, 20.0) && (begun == 0 || event_value(done) == BALEEN_EVENT_FAILED), "no failure");
+    rank.table.group_destroy(rank.get(), world);
+    arena.reset();  // whoever touches it now crashes
+    usleep(200'000);
+  };
+  EXPECT_EQ(run_nccl(3, body, {{"scratch_mb", "1"}}), "");
 }
 
 /// NCCL's own sums: the double adds around a ring, so some bit differs from the tree's.

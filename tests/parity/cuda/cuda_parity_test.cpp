@@ -17,9 +17,9 @@ class CudaParity : public testing::Test {
                                     const std::vector<std::string>& arguments, int steps, std::string* said = nullptr) {
     const TemporaryFolder folder;
     const std::string log = folder / "log.jsonl";
-    const ProcessResult result =
-        run_parity({"run", "--steps", std::to_string(steps), "--dtype", dtype, "--log-json", log}, script,
-                   manifest_of({{"data", 1}}, compute), arguments);
+    const ProcessResult result = run_parity({"run", "--steps", std::to_string(steps), "--dtype", dtype, "--log-json",
+                                             log, "--log-level", said ? "debug" : "info"},
+                                            script, manifest_of({{"data", 1}}, compute), arguments);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     if (said) *said = result.err;
     return steps_in(read_file(log), "loss");
