@@ -16,13 +16,14 @@ Also printed: the part of the multiply-add peak that a step's products reach (pe
 bench_peak where it is built), and each side's peak of resident memory, and how much of it is above 16 bytes per
 parameter and an idle process of that side.
 --device cuda measures all on a GPU: Baleen's compute plugin cuda, and PyTorch's tensors there; with --peak-tflops also
-the part of that peak which the products of a step reach.
+the part of that peak which the products of a step reach, and how many products are fused where Baleen tells it.
 --ranks N also runs Baleen on N ranks that share the threads. --without-baleen measures the peers alone,
 --without-peers Baleen.
 """
 import json
 import os
 import random
+import re
 import shlex
 import statistics
 import string
@@ -66,12 +67,15 @@ def device_setting(options, ranks: int) -> str:
 
 def baleen_turn(options, folder: Path, dtype: str, ranks: int = 1):
     """Milliseconds of Baleen's steps, as its records are apart; its peak of memory and its version."""
-    log = folder / "log.jsonl"
+    log, name = folder / "log.jsonl", f"baleen {dtype}" + (f" on {ranks} ranks" if ranks > 1 else "")
     cluster = ["--set", f"mesh.data={ranks}"] if ranks > 1 else []
-    _, peak = run_measured(run_command(
+    told_of = ["--log-level", "debug"] if options.device == "cuda" else []  # products
+    printed, peak = run_measured(run_command(
         options.baleen, HERE / "transformer.lua", "--steps", options.steps + WARM_UP, "--log-json", log, "--set",
-        device_setting(options, ranks), *cluster, *[word for s in options.set for word in ("--set", s)], "--", "--data",
+        device_setting(options, ranks), *cluster, *told_of, *[word for s in options.set for word in ("--set", s)], "--", "--data",
         folder / "text.txt", *options.model.words, *(["--dtype", dtype] if dtype != "fp32" else [])))
+    if told := re.findall(r"products: \d.*", printed):
+        print(f"{name}: {told[-1]}", flush=True)
     elapsed = [record["elapsed"] for record in records(log, "step")]
     options.parameters = records(log, "start")[0]["parameters"]
     return [(after - before) * 1e3 for before, after in zip(elapsed, elapsed[1:])][WARM_UP - 1 :], peak, options.version

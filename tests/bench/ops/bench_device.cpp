@@ -1,6 +1,6 @@
 /// \file What a device's kernels reach: those that only move memory against a copy on the same device, measured beside
-/// each; and a product of 8192 x 8192 in bf16. Sizes are beyond the caches; `shrink` divides them, to try the program.
-/// Prints a line per kernel: name, a tab, and what was measured.
+/// each; and a product of 8192 x 8192 in bf16. Sizes are beyond the caches; `shrink` divides them, and has each run
+/// once, to try the program. Prints a line per kernel: name, a tab, and what was measured.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,10 +18,8 @@ constexpr const char* kHelp =
     "Measures single kernels of a device against a copy on it, and a product of 8192 x 8192 in bf16.\n"
     "Usage: bench_device PLUGIN.so [shrink=1]\n"
     "PLUGIN.so is a built compute plugin, such as build/release/lib/baleen/plugins/baleen_compute_cuda.so.\n"
-    "Sizes are beyond the caches; `shrink` divides them, to try the program. Prints a line per kernel: name, a tab,\n"
-    "and what was measured.\n";
-
-constexpr int kTimes = 10, kRounds = 5;
+    "Sizes are beyond the caches; `shrink` divides them, and has each run once, to try the program. Prints a line per\n"
+    "kernel: name, a tab, and what was measured.\n";
 
 double seconds_of(const std::function<void()>& body) {
   const auto start = std::chrono::steady_clock::now();
@@ -29,11 +27,12 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The fastest of some rounds of kTimes, per time; the first of all is left out.
-double fastest(const std::function<void(int)>& run) {
+/// The fastest of some rounds, per time; the first of all is left out.
+double fastest(std::int64_t shrink, const std::function<void(int)>& run) {
+  const int rounds = shrink > 1 ? 1 : 5, times = shrink > 1 ? 1 : 10;
   run(1);
   double best = 1e300;
-  for (int i = 0; i < kRounds; ++i) best = std::min(best, seconds_of([&] { run(kTimes); }) / kTimes);
+  for (int i = 0; i < rounds; ++i) best = std::min(best, seconds_of([&] { run(times); }) / times);
   return best;
 }
 
@@ -46,7 +45,7 @@ double copy_speed(Device& device, std::int64_t shrink) {
     std::fprintf(stderr, "%s\n", device.plugin().last_failure().c_str());
     std::exit(1);
   }
-  const double seconds = fastest([&](int times) {
+  const double seconds = fastest(shrink, [&](int times) {
     for (int i = 0; i < times; ++i)
       table.copy(device.get(), device.stream(), static_cast<char*>(memory) + bytes, memory, bytes);
     table.synchronize(device.get(), device.stream());
@@ -141,7 +140,7 @@ void bandwidth(Device& device, std::int64_t shrink) {
   for (const Row& row : rows(shrink)) {
     const double copied = copy_speed(device, shrink);
     Bench bench(device, row.op, row.inputs, row.outputs);
-    const double speed = bench.bytes() / fastest([&](int times) { bench.run(times); });
+    const double speed = bench.bytes() / fastest(shrink, [&](int times) { bench.run(times); });
     std::printf("%s\t%.0f GB/s, %.2f of a device copy\n", row.name.c_str(), speed / 1e9, speed / copied);
     std::fflush(stdout);
   }
@@ -152,7 +151,7 @@ void product(Device& device, std::int64_t shrink) {
   const Operand matrix = of(BALEEN_BF16, {n, n});
   Bench bench(device, OpSpec("matmul").text("spec", "mk,kn->mn"), {matrix, matrix}, {matrix});
   const double size = static_cast<double>(n);
-  const double speed = 2 * size * size * size / fastest([&](int times) { bench.run(times); });
+  const double speed = 2 * size * size * size / fastest(shrink, [&](int times) { bench.run(times); });
   std::printf("product of %lld, bf16\t%.1f TFLOP/s\n", static_cast<long long>(n), speed / 1e12);
 }
 

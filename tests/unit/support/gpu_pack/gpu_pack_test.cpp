@@ -1,21 +1,17 @@
 /// \file scripts/gpu_pack.sh packs all that its programs need; scripts/gpu_check.sh runs out of the pack alone, and
 /// does not pass over what fails.
-#include <gtest/gtest.h>
+#include "pack.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <regex>
 #include <sstream>
 
-#include "support/process.hpp"
-#include "support/temporary_folder.hpp"
-
 namespace baleen::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kScripts = source_dir() + "/scripts/";
 /// What every machine has: the C library and its loader.
 const std::regex kOfTheSystem(R"((ld-linux|lib(c|m|dl|rt|pthread|resolv)\.so\.).*)");
 
@@ -25,29 +21,6 @@ bool is_elf(const fs::path& file) {
           "\x7f"
           "ELF");
 }
-
-class GpuPack : public testing::Test {
- protected:
-  void SetUp() override {
-    const ProcessResult packed = run_process({kScripts + "gpu_pack.sh", "--build", build_dir(), "--folder", pack_});
-    ASSERT_EQ(packed.exit_code, 0) << packed.out << packed.err;
-  }
-  /// Puts a shell script in the place of one of the pack's programs.
-  void replace(const std::string& program, const std::string& body) const {
-    const std::string path = pack_ + "/" + program;
-    fs::remove(path);
-    folder_.write("pack/" + program, "#!/bin/sh\n" + body + "\n");
-    fs::permissions(path, fs::perms::owner_all);
-  }
-  ProcessResult check(const std::string& plugin, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{pack_ + "/scripts/gpu_check.sh", "--plugin", plugin, "--minutes", "1"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_process(words);
-  }
-
-  const TemporaryFolder folder_;
-  const std::string pack_ = folder_ / "pack";
-};
 
 TEST_F(GpuPack, HoldsEveryLibraryThatItsFilesNeed) {
   std::size_t files = 0;
