@@ -1,8 +1,8 @@
 /* Native events: a transport whose work runs on streams of the device's own runtime (as NCCL's does) waits for the
  * device's streams and is waited for without the host in between.
  *
- * Draft: the plugin `cuda` has the device's side, the transport `nccl` and the core's copies the other. They have run on
- * one GPU at a time (docs/measurements/cuda.md), not yet on several. A later minor version may change it. */
+ * Draft: the plugin `cuda` has the device's side, the transport `nccl` and the core's copies the other. They have run
+ * on one GPU at a time (docs/measurements/cuda.md), not yet on several. A later minor version may change it. */
 #pragma once
 #include "baleen/compute.h"
 #include "baleen/transport.h"
