@@ -16,8 +16,8 @@ void ProductReport::tell() {
   if (!untold_.exchange(false)) return;
   const auto count = [this](ProductKind kind) { return std::to_string(counts_[static_cast<std::size_t>(kind)]); };
   say_(BALEEN_DEBUG, "products: " + count(ProductKind::kFused) + " fused, " + count(ProductKind::kTwoSteps) +
-                        " in two steps, " + count(ProductKind::kConverted) + " converted, " + count(ProductKind::kOwn) +
-                        " own");
+                         " in two steps, " + count(ProductKind::kConverted) + " converted, " +
+                         count(ProductKind::kOwn) + " own");
   counts_ = {};
 }
 
