@@ -89,10 +89,12 @@ class Runner {
 
   Status synchronize() { return program_.device->check(table_.synchronize(device_, launch_.stream)); }
 
-  /// Whether what stores and peers were to bring has come. A peer that was lost behind that changes nothing here.
+  /// Whether what stores and peers were to bring has come. A peer that was lost behind that changes nothing here; of
+  /// what is staged the device raises the events, which tell nothing of the transport.
   Status check_others() {
     if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
-    return has_open_calls(program_) ? program_.communicator->check() : Status();
+    if (program_.calls.empty() || (!program_.staging && !has_open_calls(program_))) return {};
+    return program_.communicator->check();
   }
 
   /// With what the host wants to see then.
@@ -410,7 +412,8 @@ Status Program::make_stamps() {
     ++turns;
     return {};
   }));
-  BALEEN_TRY_ASSIGN(impl_->stamps, Stamps::create(*impl_->device, turns + 1));
+  auto made = Stamps::create(*impl_->device, turns + 1);
+  if (made) impl_->stamps = *std::move(made);  // else the host waits
   return {};
 }
 

@@ -79,7 +79,10 @@ Result<double> Session::Impl::get_number(const Program& program, const std::stri
 }
 
 Status Session::Impl::put_batch(const Program& program, const BatchShare& share, Batch rows) {
-  settle_transfers();  // of a run that was cut short, which may not have come to the batch before
+  settle_transfers();
+  // Of a run that failed, or never began, the stream may not have come to the batch.
+  if (std::exchange(is_given, true))
+    BALEEN_TRY(device.check(device.table().synchronize(device.handle(), device.stream())));
   given = share.cut(std::move(rows));
   for (std::size_t f = 0; f < given.size(); ++f)
     BALEEN_TRY(put(program, data->info().fields[f].name, given[f].data(), given[f].size()));
@@ -92,15 +95,14 @@ Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t
   scalars.assign(program.scalars.size(), 0);
   for (const ScalarSpec& scalar : program.scalars) {
     const double value = values[scalar.name] = scalar.schedule(step);
-    if (!std::isfinite(value)) {
-      is_cut_short = true;  // the stream may not have come to the batch
+    if (!std::isfinite(value))
       return invalid("schedule `" + scalar.name + "` gives " + std::to_string(value) + " at step " +
                      std::to_string(step));
-    }
-    if (&program == train) add_to_digest(schedule_digests[scalar.name], value);
-    double& own = scalars[static_cast<std::size_t>(&scalar - program.scalars.data())];
+    const bool is_wide = options.dtype == BALEEN_F64;
     const float narrow = static_cast<float>(value);
-    if (options.dtype == BALEEN_F64)
+    if (&program == train) add_to_digest(schedule_digests[scalar.name], is_wide ? value : double{narrow});
+    double& own = scalars[static_cast<std::size_t>(&scalar - program.scalars.data())];
+    if (is_wide)
       own = value;
     else
       std::memcpy(&own, &narrow, sizeof narrow);
@@ -127,6 +129,7 @@ Status Session::Impl::run(Program& program, std::uint64_t step, InstructionWatch
   if (train && &program == &train->program) run_options.segment_ns = &segment_ns;
   settle_transfers();
   Status ran = program.run(device.stream(), run_options);
+  is_given = is_given && !ran;
   if (ran) return {};
   is_cut_short = true;
   const auto found = std::ranges::find(programs, &program, [](const JobProgram& one) { return &one.program; });
@@ -313,7 +316,10 @@ Result<Facts> Session::step() {
                                  : "";
   BALEEN_TRY_ASSIGN(impl.last, impl.put_scalars(*impl.train, impl.steps_done));
   const std::function<Status()> gate = impl.gate_of(program);
-  BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done), impl.options.watch, gate));
+  if (Status ran = impl.run(program, static_cast<std::uint64_t>(impl.steps_done), impl.options.watch, gate); !ran) {
+    impl.undone_rows = impl.options.batch;  // it does not count
+    return std::move(ran).error();
+  }
   ++impl.steps_done;
   BALEEN_TRY_ASSIGN(Facts facts, impl.means(program));
   facts.merge(Facts(impl.last));
@@ -326,11 +332,13 @@ Result<Facts> Session::step() {
   const std::string when = "at step " + std::to_string(impl.steps_done) + before;
   std::string where;
   if (gate && !is_finite(facts)) {
+    const bool was_whole = std::exchange(impl.is_whole, false);  // until it is taken back
     if (is_late()) {
       BALEEN_TRY(impl.look_at_parameters(*this));
     } else {
       BALEEN_TRY_ASSIGN(where, impl.repeat_step());
     }
+    impl.is_whole = was_whole && impl.was_undone;
   }
   BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"), when, *this, where));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));

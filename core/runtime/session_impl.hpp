@@ -41,6 +41,7 @@ struct Session::Impl : JobPrograms {
   std::vector<SpanRecord> spans;
   OutputNumbers numbers;
   Batch given;                  ///< to the program that runs; the stream may still copy it
+  bool is_given = false;        ///< and has not been seen to have done so
   std::vector<double> scalars;  ///< likewise, in the place of each its own bytes
   std::map<std::string, std::uint64_t> schedule_digests;
   bool reported_not_finite = false;

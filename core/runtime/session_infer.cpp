@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 #include "core/input/nearest.hpp"
@@ -103,7 +104,11 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   };
   const std::function<Status()> gate = learns ? impl.gate_of(chosen.program) : nullptr;
   impl.was_undone = false;
-  BALEEN_TRY(put());
+  if (Status given = put(); !given) {
+    // The inputs are the caller's, and the stream may not have come to them.
+    BALEEN_TRY(impl.device.check(impl.device.table().synchronize(impl.device.handle(), impl.device.stream())));
+    return std::move(given).error();
+  }
   BALEEN_TRY(impl.run(chosen.program, static_cast<std::uint64_t>(step), impl.options.watch, gate));
   impl.spans.clear();
   HostTensors outputs;
@@ -116,7 +121,9 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
     BALEEN_TRY_ASSIGN(const double norm, impl.get_number(chosen.program, "gradient_norm"));
     std::string where;
     if (gate && !(std::isfinite(loss) && std::isfinite(norm))) {
+      const bool was_whole = std::exchange(impl.is_whole, false);  // until it is taken back
       BALEEN_TRY_ASSIGN(where, impl.find_not_finite(chosen.program, static_cast<std::uint64_t>(step), put));
+      impl.is_whole = was_whole && impl.was_undone;
       if (impl.was_undone) --chosen.runs;
     }
     BALEEN_TRY(impl.check_finite(chosen.program, loss, norm, "in " + run, *this, where));

@@ -116,7 +116,7 @@ class Run : public TrainingRun {
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
   /// What a file of parameters says of itself; first nothing of what is stored has changed.
-  Result<std::map<std::string, std::string>> facts_to_save();
+  Result<std::map<std::string, std::string>> facts_to_save(const char* phase = "saving");
   /// All ranks do. Where all are needed to write it, or `waits` (all call it too), they come to know whether the file
   /// is there. An error: this rank has to end.
   Result<SavedFile> write(const std::string& path, const std::map<std::string, std::string>& facts, bool waits);

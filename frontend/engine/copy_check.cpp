@@ -180,10 +180,12 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
   std::istringstream words(told);
   std::string word, rank, name;
   std::getline(words >> word >> rank >> std::ws, name);
-  return invalid("schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by step " +
-                 std::to_string(session_.steps_done()) +
-                 ", so they did not train one model: their scripts differ, or the schedule depends on what is not the "
-                 "same on all ranks (the time, random numbers, a file, what a callback has seen)");
+  return Error{BALEEN_DAMAGED,
+               "schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by step " +
+                   std::to_string(session_.steps_done()) +
+                   ", so they did not train one model: their scripts differ, or the schedule depends on what is not "
+                   "the same on all ranks (the time, random numbers, a file, what a callback has seen)",
+               {}};
 }
 
 Status CopyCheck::explain(const std::string& told) {

@@ -39,7 +39,7 @@ class CopyCheck {
 
   /// After every N-th step and after the last one, before they are saved: where all ranks have just met, so that none
   /// waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
-  /// INVALID where a schedule gave other values on one rank, which is looked at after the last step in any case.
+  /// The same where a schedule gave other values on one rank, which is looked at after the job's last step in any case.
   Status after_step();
 
  private:

@@ -43,8 +43,11 @@ class Digest {
 
 /// Steps at which schedules are compared: the first sixteen, then each 1.5 times the one before, and the last.
 std::set<std::int64_t> compared_steps(std::int64_t steps) {
+  const auto after = [steps](std::int64_t step) {
+    return step < 16 ? step + 1 : steps - step <= step / 2 ? steps : step + step / 2;
+  };
   std::set<std::int64_t> list;
-  for (std::int64_t step = 0; step < steps; step = step < 16 ? step + 1 : step + step / 2) list.insert(step);
+  for (std::int64_t step = 0; step < steps; step = after(step)) list.insert(step);
   if (steps > 0) list.insert(steps - 1);
   return list;
 }
@@ -61,11 +64,15 @@ std::uint64_t bits_at(const Schedule& schedule, std::int64_t step) {
 /// Of each of at most 16 stretches a digest of its values: of all, or of 1024 that lie evenly in it. What lies between
 /// is compared when it has been used (CopyCheck).
 void print_digests(std::ostream& out, const std::string& title, const Schedule& schedule, std::int64_t steps) {
-  const std::int64_t stretch = (steps + 15) / 16, each = (stretch + 1023) / 1024;
-  for (std::int64_t begin = 0; begin < steps; begin += stretch) {
-    const std::int64_t end = std::min(steps, begin + stretch);
+  const auto share = [](std::int64_t whole, std::int64_t parts) { return (whole - 1) / parts + 1; };
+  const std::int64_t stretch = share(steps, 16), each = share(stretch, 1024);
+  for (std::int64_t begin = 0, end = 0; begin < steps; begin = end) {
+    end = steps - begin <= stretch ? steps : begin + stretch;
     Digest digest;
-    for (std::int64_t step = begin; step < end; step += each) digest.add(bits_at(schedule, step));
+    for (std::int64_t left = end - begin; left > 0; left -= each) {
+      const auto value = std::bit_cast<double>(bits_at(schedule, end - left));
+      digest.add(std::bit_cast<std::uint32_t>(static_cast<float>(value)));  // libraries differ in the last bits
+    }
     out << title << " at steps " << begin << " to " << end - 1 << " has the digest " << digest.text() << '\n';
   }
 }

@@ -181,8 +181,8 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   return facts;
 }
 
-Result<std::map<std::string, std::string>> Run::facts_to_save() {
-  tell_launcher("saving");
+Result<std::map<std::string, std::string>> Run::facts_to_save(const char* phase) {
+  tell_launcher(phase);
   BALEEN_TRY(memory_.compare_all());
   std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
                                            {"data_position", std::to_string(session_->position())}};
@@ -254,7 +254,9 @@ void Run::heed_signals_again() {
 
 void Run::rescue(bool all_do) {
   if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return;
-  if (const auto facts = facts_to_save()) rescue(*facts, all_do);
+  const bool writes = speaks();
+  if (const auto facts = facts_to_save(writes ? BALEEN_PHASE_RESCUING : "saving")) rescue(*facts, all_do);
+  if (writes) tell_launcher("ending");
 }
 
 void Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {

@@ -68,7 +68,7 @@ void Supervisor::watch_ending(Clock::time_point now) {
   }
   if (now < *kill_at_) return;
   const bool may_rescue = now < *kill_at_ + options_.timeouts.rescuing;
-  local_.end_leftovers(now, [&](int rank) { return may_rescue && progress_.is_in(rank, BALEEN_PHASE_RESCUING, now); });
+  local_.end_leftovers(now, [&](int rank) { return may_rescue && progress_.is_in(rank, BALEEN_PHASE_RESCUING); });
   // Their own launchers kill the ranks of other hosts, in as much time as this one.
   if (!hosts_ || now < *kill_at_ + options_.timeouts.heartbeat_timeout) return;
   for (int rank = 0; rank < topology_.ranks(); ++rank)

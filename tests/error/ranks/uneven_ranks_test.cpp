@@ -87,10 +87,11 @@ TEST_F(UnevenRanks, ASchedulesValuesPart) {
                        "  on_step = function(info) rate = info.step_ms * 1e-6 end }\n");
   const std::string saved = folder_ / "end.safetensors";
   const ProcessResult result = run(2, file, {"--save", saved});
-  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(result.exit_code, 6) << result.err;
   EXPECT_NE(result.err.find("schedule `lr` gave other values on rank 1 than on rank 0 by step 3"), std::string::npos)
       << result.err;
   EXPECT_FALSE(std::filesystem::exists(saved));
+  EXPECT_EQ(result.err.find("are saved in"), std::string::npos) << result.err;
 }
 
 /// The plans are alike; how the script drives them is not.

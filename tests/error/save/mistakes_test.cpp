@@ -39,7 +39,6 @@ TEST_P(Mistake, InTheLastEvaluationComesAfterSaving) {
 }
 
 TEST_P(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
-  // Of two ranks the other may have ended, and this one been told so, before it has come so far.
   const ProcessResult result = train("  on_step = function(facts) if facts.step == 3 then error('oh') end end,\n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_FALSE(is_there("model.safetensors"));

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "rank_job.hpp"
+#include "support/places.hpp"
 #include "support/temporary_folder.hpp"
 #include "training_job.hpp"
 
@@ -28,6 +29,7 @@ class RescuedTraining : public testing::Test {
                                    "SLOW_WRITES=" + std::to_string(seconds)};
     const std::vector<std::string> own = baleen_run(script, 3);
     words.insert(words.end(), own.begin(), own.end());
+    words.insert(words.end(), device_.begin(), device_.end());
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -41,12 +43,15 @@ class RescuedTraining : public testing::Test {
     const std::string file = job.err().substr(at + said.size(), end + ending.size() - at - said.size());
     EXPECT_EQ(file.find(folder_ / "model.after-step-"), 0u) << file;
     EXPECT_FALSE(std::filesystem::exists(model()));
-    RunningJob goes_on(command(1, 0, {"--load", file}));
-    EXPECT_EQ(goes_on.ends(), 0) << goes_on.err();
+    const int steps = std::stoi(job.err().substr(job.err().find(kSaved) + std::string(kSaved).size()));
+    RunningJob undisturbed(command(steps, 0, {"--save", folder_ / "undisturbed.safetensors"}));
+    EXPECT_EQ(undisturbed.ends(), 0) << undisturbed.err();
+    EXPECT_EQ(read_file(file), read_file(folder_ / "undisturbed.safetensors")) << "after step " << steps;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       EXPECT_EQ(entry.path().string().find("partial"), std::string::npos) << entry.path();
   }
   const TemporaryFolder folder_;
+  std::vector<std::string> device_;
 };
 
 /// Longer than ranks get to leave in.
@@ -59,6 +64,22 @@ TEST_F(RescuedTraining, IsSavedWhereARankIsLost) {
   EXPECT_EQ(job.ends(), 4) << job.err();
   EXPECT_NE(job.err().find("error: rank 2: killed by SIGKILL"), std::string::npos) << job.err();
   expect_saved(job);
+}
+
+/// Whose sums pass through the host's memory.
+TEST_F(RescuedTraining, IsSavedWhereARankOfAnotherDeviceIsLost) {
+  if (!has_plugin("compute", "cuda")) GTEST_SKIP() << "no compute plugin `cuda` in this tree";
+  device_ = {"--set", R"(compute={ plugin="cuda", libraries=[")" + emulated_folder() + R"("], cache=")" +
+                          emulated_folder() + R"(/cache" })"};
+  for (int times = 0; times < 3; ++times) {
+    RunningJob job(command(1'000'000'000, 0, {"--save", model()}));
+    ASSERT_TRUE(job.prints("step 1/", 1, std::chrono::minutes(1))) << job.err();
+    const pid_t victim = find_rank(job, 2);
+    ASSERT_GT(victim, 0);
+    ASSERT_EQ(::kill(victim, SIGKILL), 0);
+    EXPECT_EQ(job.ends(), 4) << job.err();
+    if (job.err().find(kSaved) != std::string::npos) expect_saved(job);  // else it was lost within an update
+  }
 }
 
 /// The others wait for it.
