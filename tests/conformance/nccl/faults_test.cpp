@@ -40,11 +40,13 @@ std::string struck(const Strike& strike, const std::function<Part(Rank&, void* w
     auto rank = std::make_unique<Rank>(nccl(), rendezvous, number, 3, test::double_of_nccl());
     void* const world = rank->world();
     const Part part = prepare(*rank, world);
-    rank->run(rank->prepare(world, barrier_spec()));
-    if (number == 1) setenv(strike.variable, strike.call, 1);
-    const auto begin = std::chrono::steady_clock::now();
+    void* const barrier = rank->prepare(world, barrier_spec());
+    auto begin = std::chrono::steady_clock::now();
     std::string why;
     try {
+      rank->run(barrier);  // one that is struck at once may be gone before others know that all are here
+      if (number == 1) setenv(strike.variable, strike.call, 1);
+      begin = std::chrono::steady_clock::now();
       part();
     } catch (const std::runtime_error& e) {
       why = e.what();

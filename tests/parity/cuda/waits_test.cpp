@@ -22,10 +22,10 @@ class Waits : public testing::Test {
   static Outcome run(int steps, const MeshAxes& mesh, const std::string& sections) {
     const TemporaryFolder folder;
     const std::string log = folder / "log.jsonl", device = folder / "device.txt";
-    setenv("EMULATED_CUDA_LOG", device.c_str(), 1);
+    setenv("EMULATED_CUDA_WAITS", device.c_str(), 1);
     const ProcessResult result = run_parity({"run", "--steps", std::to_string(steps), "--log-json", log}, "gpt",
                                             manifest_of(mesh, kEmulated + sections), kSmallGpt);
-    unsetenv("EMULATED_CUDA_LOG");
+    unsetenv("EMULATED_CUDA_WAITS");
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     Outcome outcome{0, read_file(log)};
     const std::string told = read_file(device), line = "a stream was waited for";

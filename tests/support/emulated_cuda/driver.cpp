@@ -247,7 +247,7 @@ CUresult cuStreamDestroy(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream stream) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::finish(queue(stream));
-  em::tell("a stream was waited for");
+  em::tell("EMULATED_CUDA_WAITS", "a stream was waited for");
   return state();
 }
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned) {

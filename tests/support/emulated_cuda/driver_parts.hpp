@@ -19,9 +19,9 @@ inline int number(const char* name, int fallback) {
   return text && *text ? std::atoi(text) : fallback;
 }
 
-/// Appends to the file that EMULATED_CUDA_LOG names.
-inline void tell(const std::string& line) {
-  const char* const log = std::getenv("EMULATED_CUDA_LOG");
+/// Appends to the file that an environment variable names.
+inline void tell(const char* variable, const std::string& line) {
+  const char* const log = std::getenv(variable);
   std::FILE* const file = log ? std::fopen(log, "a") : nullptr;
   if (!file) return;
   std::fprintf(file, "%s\n", line.c_str());

@@ -180,7 +180,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   if (state() != CUDA_SUCCESS) return state();
   if (em::captured(queue(stream))) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (const auto& work : exec->works) em::enqueue(queue(stream), work);
-  em::tell("graph of " + std::to_string(exec->works.size()) + " nodes");
+  em::tell("EMULATED_CUDA_LOG", "graph of " + std::to_string(exec->works.size()) + " nodes");
   return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
