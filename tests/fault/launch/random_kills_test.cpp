@@ -69,8 +69,10 @@ void expect_end_of(const Target& target, RunningJob& job, pid_t victim, int code
   }
   EXPECT_EQ(code, 4) << job.err();
   std::vector<std::string> lines = lines_of(job.err());
-  // On a busy machine a start may take long enough to be told of.
-  std::erase_if(lines, [](const std::string& line) { return line.find("still waiting for rank") != line.npos; });
+  // On a busy machine a start may take long enough to be told of. What was trained may be saved beside.
+  std::erase_if(lines, [](const std::string& line) {
+    return line.find("still waiting for rank") != line.npos || line.starts_with("warning: the parameters after step ");
+  });
   ASSERT_EQ(lines.size(), 1u) << job.err();
   int named = -1;
   EXPECT_EQ(std::sscanf(lines[0].c_str(), "error: rank %d", &named), 1) << job.err();
