@@ -83,16 +83,20 @@ inline std::filesystem::path partial_of(const std::filesystem::path& target) {
   return target.string() + ".partial." + process_mark();
 }
 
-/// Removes what killed processes of this host left at `partial_of(target)`.
+/// Removes what killed processes of this host left at `partial_of(target)`, and at that of names between its stem and
+/// its extension ("model.after-step-5.safetensors" beside "model.safetensors").
 inline void remove_left_partials(const std::filesystem::path& target) {
   namespace fs = std::filesystem;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  const std::string begin = target.filename().string() + ".partial.";
+  const std::string begin = target.stem().string(), middle = target.extension().string() + ".partial.";
   std::error_code failed;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
     const std::string name = entry->path().filename().string();
     std::error_code ignored;
-    if (name.starts_with(begin) && is_mark_of_dead_process(std::string_view(name).substr(begin.size())))
+    const std::size_t mark = name.find(middle);
+    if (mark == name.npos || mark < begin.size() || !name.starts_with(begin)) continue;
+    if (mark > begin.size() && name[begin.size()] != '.') continue;  // another's
+    if (is_mark_of_dead_process(std::string_view(name).substr(mark + middle.size())))
       fs::remove_all(entry->path(), ignored);
   }
 }

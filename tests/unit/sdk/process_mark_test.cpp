@@ -62,6 +62,7 @@ TEST_F(ProcessMark, LetsPartialsOfTheDeadBeRemovedAndNoOthers) {
   in_another([&] {
     folder.write(partial_of("model.safetensors").string(), "half");
     folder.write(partial_of("model.safetensors.2").string(), "of another target");
+    folder.write(partial_of("model.after-step-5.safetensors").string(), "saved beside it");
   });
   in_another([&] {
     fs::create_directory(folder / "model.safetensors.partial.folder");
@@ -71,7 +72,7 @@ TEST_F(ProcessMark, LetsPartialsOfTheDeadBeRemovedAndNoOthers) {
   folder.write("model.safetensors", "whole");
   folder.write(partial_of("model.safetensors").string(), "being written");
   folder.write("model.safetensors.partial.7", "somebody's");
-  ASSERT_EQ(count(), 6u);
+  ASSERT_EQ(count(), 7u);
   remove_left_partials(target);
   EXPECT_EQ(count(), 4u);
   EXPECT_TRUE(fs::exists(target));
