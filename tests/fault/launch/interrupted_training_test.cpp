@@ -17,16 +17,7 @@ class InterruptedTraining : public testing::TestWithParam<int> {
     return words;
   }
   std::vector<std::string> command(int steps, const std::vector<std::string>& more) const {
-    const std::string script = folder_.write(
-        "train.lua",
-        "local baleen = require 'baleen'\nlocal rows = {}\n"
-        "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
-        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.25 }, batch = 12, steps = " +
-            std::to_string(steps) +
-            ",\n"
-            "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
-            "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
-    return running(script, more);
+    return running(script_of_a_layer(folder_, steps), more);
   }
   /// A job whose own loop runs a program that learns for ever; it prints when it has done so three times.
   std::vector<std::string> learning(const std::string& keys, const std::vector<std::string>& more) const {

@@ -16,18 +16,9 @@ class RescuedTraining : public testing::Test {
  protected:
   /// On three ranks, which all have all parameters; the first write to a file takes so many seconds.
   std::vector<std::string> command(int steps, int seconds, const std::vector<std::string>& more) const {
-    const std::string script = folder_.write(
-        "train.lua",
-        "local baleen = require 'baleen'\nlocal rows = {}\n"
-        "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
-        "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.25 }, batch = 12, steps = " +
-            std::to_string(steps) +
-            ",\n"
-            "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
-            "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
     std::vector<std::string> words{"/usr/bin/env", std::string("LD_PRELOAD=") + SLOW_WRITES,
                                    "SLOW_WRITES=" + std::to_string(seconds)};
-    const std::vector<std::string> own = baleen_run(script, 3);
+    const std::vector<std::string> own = baleen_run(script_of_a_layer(folder_, steps), 3);
     words.insert(words.end(), own.begin(), own.end());
     words.insert(words.end(), device_.begin(), device_.end());
     words.insert(words.end(), more.begin(), more.end());

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "support/running_job.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen::test {
 
@@ -17,6 +18,19 @@ inline std::vector<std::string> training(int ranks, int steps) {
   auto command = baleen_run(source_dir() + "/examples/01_hello/train.lua", ranks);
   command.insert(command.end(), {"--steps", std::to_string(steps)});
   return command;
+}
+
+/// A script that trains a layer for so many steps on rows of two kinds.
+inline std::string script_of_a_layer(const TemporaryFolder& folder, int steps) {
+  return folder.write(
+      "train.lua",
+      "local baleen = require 'baleen'\nlocal rows = {}\n"
+      "for i = 1, 64 do rows[i] = { i / 64, i % 3, i % 2 } end\n"
+      "return baleen.job { data = baleen.data.table { rows = rows, held_out = 0.25 }, batch = 12, steps = " +
+          std::to_string(steps) +
+          ",\n"
+          "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+          "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
 }
 
 /// The process of a rank, by the name it gives itself.

@@ -9,9 +9,6 @@
 namespace baleen::test {
 namespace {
 
-const std::vector<std::string> kGpt{"layers=1",  "dim=12",      "heads=2",      "batch=4",
-                                    "context=8", "dropout=0.1", "accumulate=2", "clip=0.5"};
-
 class Graphs : public testing::Test {
  protected:
   const TemporaryFolder folder_;
@@ -29,7 +26,7 @@ class Graphs : public testing::Test {
     setenv("EMULATED_CUDA_LOG", device.c_str(), 1);
     if (!environment.empty()) setenv(environment.c_str(), "0", 1);
     const ProcessResult result = run_parity({"run", "--steps", "10", "--log-json", log, "--save", file}, "gpt",
-                                            manifest_of(mesh, kEmulated + options + sections), kGpt);
+                                            manifest_of(mesh, kEmulated + options + sections), kSmallGpt);
     unsetenv("EMULATED_CUDA_LOG");
     if (!environment.empty()) unsetenv(environment.c_str());
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;

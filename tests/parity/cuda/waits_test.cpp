@@ -10,9 +10,6 @@
 namespace baleen::test {
 namespace {
 
-const std::vector<std::string> kSmallGpt{"layers=1",  "dim=12",      "heads=2",      "batch=4",
-                                         "context=8", "dropout=0.1", "accumulate=2", "clip=0.5"};
-
 class Waits : public testing::Test {
  protected:
   struct Outcome {

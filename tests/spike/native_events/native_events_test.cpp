@@ -11,6 +11,7 @@
 #include "baleen/native_events.h"
 #include "baleen/open_transport.hpp"
 #include "conformance/compute/harness.hpp"
+#include "support/held_host.hpp"
 #include "support/plugin_under_test.hpp"
 
 namespace baleen::conformance {
@@ -19,20 +20,6 @@ namespace {
 constexpr std::uint64_t kCount = 1024, kBytes = kCount * sizeof(float);
 
 baleen_event_t new_event() { return {sizeof(baleen_event_t), 0, 0, nullptr}; }
-
-/// Host functions of the emulated driver do not run while one lives: counters of events cannot rise.
-class HeldHost {
- public:
-  HeldHost() { hold(1); }
-  ~HeldHost() { hold(0); }
-  HeldHost(const HeldHost&) = delete;
-
- private:
-  static void hold(int held) {
-    void* driver = dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
-    reinterpret_cast<void (*)(int)>(dlsym(driver, "baleen_emulated_hold_host_functions"))(held);
-  }
-};
 
 class NativeEvents : public testing::Test {
  protected:
@@ -121,7 +108,7 @@ class NativeEvents : public testing::Test {
 TEST_F(NativeEvents, KeepTheOrderOfStreamsWithoutTheHost) {
   ASSERT_EQ(table.stream_wait(device.get(), device.stream(), &gate, 1), BALEEN_OK);
   {
-    const HeldHost held;
+    const test::HeldHost held;
     std::vector<float> others(kCount, -1.0f), second(kCount);
     enqueue_round(numbers, result);
     enqueue_round(others, second);

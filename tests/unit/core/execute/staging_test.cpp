@@ -1,7 +1,6 @@
 /// \file Staging on an emulated device whose driver runs no host function: the streams go on all the same.
 #include "core/execute/staging.hpp"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "core/execute/program_impl.hpp"
 #include "core/plugin/option_value.hpp"
 #include "core/plugin/settings.hpp"
+#include "support/held_host.hpp"
 #include "support/places.hpp"
 
 namespace baleen {
@@ -70,20 +70,6 @@ std::unique_ptr<Device> emulated_device() {
   return take(Device::create(take(Plugin::open(descriptor, Log())), *settings.get()));
 }
 
-/// Host functions of the emulated driver do not run while one lives: no counter that a stream signals rises.
-class HeldHost {
- public:
-  HeldHost() { hold(1); }
-  ~HeldHost() { hold(0); }
-  HeldHost(const HeldHost&) = delete;
-
- private:
-  static void hold(int held) {
-    void* driver = dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
-    reinterpret_cast<void (*)(int)>(dlsym(driver, "baleen_emulated_hold_host_functions"))(held);
-  }
-};
-
 /// Sums of `kCount` numbers in place, at the first address of the program, in one piece.
 Executable one_sum() {
   Executable executable;
@@ -123,7 +109,7 @@ TEST(Staging, KeepsTheOrderOfStreamsByTheDeviceAlone) {
   std::vector<float> numbers(kCount), result(kCount);
   std::iota(numbers.begin(), numbers.end(), 1.0f);
   {
-    const HeldHost held;
+    const test::HeldHost held;
     take(device->check(table.copy(device->handle(), device->stream(), arena.base(), numbers.data(), kBytes)));
     take(staging->begin(program, call, 0, device->stream()));
     EXPECT_TRUE(holds_the_same(started.memory, numbers)) << "the way out waits for the host";
