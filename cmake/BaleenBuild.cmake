@@ -263,6 +263,14 @@ function(baleen_waiting_cases)
     " RESOURCE_LOCK waiting_\${lane})\n  endif()\nendforeach()\n")
 endfunction()
 
+# baleen_limit_cases(NAME graph.autodiff MATCHING regex TIMEOUT seconds): the limit of those cases alone.
+function(baleen_limit_cases)
+  cmake_parse_arguments(A "" "NAME;MATCHING;TIMEOUT" "" ${ARGN})
+  file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
+    "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
+    "    set_tests_properties(\${name} PROPERTIES TIMEOUT ${A_TIMEOUT})\n  endif()\nendforeach()\n")
+endfunction()
+
 # baleen_add_command_test(NAME structure/X COMMAND ... [LABELS ...] [TIMEOUT seconds]): a command that exits with 0, or with 77
 # where it says why it was skipped.
 function(baleen_add_command_test)

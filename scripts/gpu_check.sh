@@ -542,7 +542,7 @@ variants() {
   local defaults='' options single=$((batch > 4 ? batch / 4 : 1))
   text
   variant bf16 "$sixteen" '' "$batch"
-  for options in 'deterministic = false' 'graphs = false'; do variant bf16 "$sixteen" "$options" "$batch"; done
+  for options in 'deterministic = false' 'graphs = false' 'half_logits = true'; do variant bf16 "$sixteen" "$options" "$batch"; done
   variant fp32 '' '' "$single"
   variant fp32 '' 'tf32 = true' "$single"
 }

@@ -12,7 +12,7 @@ namespace {
 class Assembler {
  public:
   Assembler(Executable& program, Lowered& lowered, const std::vector<ProgramStep>& steps, const Lifetimes& lifetimes,
-            const KernelStore& kernels, const AssembleOptions& options)
+            const Kernels& kernels, const AssembleOptions& options)
       : program_(program),
         lowered_(lowered),
         steps_(steps),
@@ -21,7 +21,8 @@ class Assembler {
         options_(options) {}
 
   void run() {
-    for (const CompiledKernel& kernel : kernels_.all()) program_.kernels.push_back(kernel.handle);
+    for (const CompiledKernel& kernel : kernels_.device.all()) program_.kernels.push_back(kernel.handle);
+    for (const CompiledKernel& kernel : kernels_.host.all()) program_.host_kernels.push_back(kernel.handle);
     lay_out();
     report();
     report_working();
@@ -42,6 +43,7 @@ class Assembler {
       if (steps_[s].call) add_begin(s);
       if (steps_[s].wait_for != kNone) add_wait(s);
       if (steps_[s].transfer) add_transfer(s);
+      if (steps_[s].beside && steps_[s].beside->is_over) add_join(s);
       for (const Launch& launch : steps_[s].launches) add_launch(s, launch);
       if (options_.poison) poison_after(s);
     }
@@ -60,10 +62,17 @@ class Assembler {
   void lay_out() {
     std::vector<Interval> intervals;
     for (const auto& item : lifetimes_.items) intervals.push_back(item.interval);
-    plan_ = plan_memory(intervals, kernels_.alignment());
+    plan_ = plan_memory(intervals, kernels_.device.alignment());
     for (std::size_t i = 0; i < intervals.size(); ++i)
       if (const auto storage = lifetimes_.items[i].storage; storage != kNone)
         lowered_.storages[storage].offset = plan_.offsets[i];
+    std::vector<Interval> pinned;
+    for (const auto& item : lifetimes_.pinned) pinned.push_back(item.interval);
+    if (pinned.empty()) return;
+    const MemoryPlan beside = plan_memory(pinned, std::max(kernels_.device.alignment(), kernels_.host.alignment()));
+    for (std::size_t i = 0; i < pinned.size(); ++i)
+      lowered_.storages[lifetimes_.pinned[i].storage].offset = beside.offsets[i];
+    program_.beside_bytes = beside.arena_bytes;
   }
 
   void report() {
@@ -81,11 +90,11 @@ class Assembler {
     for (const auto& item : lifetimes_.items)
       if (!model_part(item)) intervals.push_back(item.interval);
     MemoryReport others;
-    program_.memory.working = working_at(find_peak(intervals, kernels_.alignment()).position, others);
+    program_.memory.working = working_at(find_peak(intervals, kernels_.device.alignment()).position, others);
     std::vector<Interval> values;
     for (const auto& item : lifetimes_.items)
       if (item.storage != kNone && !model_part(item)) values.push_back(item.interval);
-    program_.memory.working.values = find_peak(values, kernels_.alignment()).bytes;
+    program_.memory.working.values = find_peak(values, kernels_.device.alignment()).bytes;
   }
 
   /// What is live at a position; model states are added to those of `memory`.
@@ -98,7 +107,7 @@ class Assembler {
                             : item.storage == kNone                                        ? working.scratch
                             : lowered_.storages[item.storage].kind == Storage::Kind::input ? working.inputs
                                                                                            : working.activations;
-      kind += align_up(item.interval.bytes, kernels_.alignment());
+      kind += align_up(item.interval.bytes, kernels_.device.alignment());
     }
     return working;
   }
@@ -171,15 +180,24 @@ class Assembler {
     const std::uint64_t offset = storage.offset +
                                  static_cast<std::uint64_t>(micro % storage.copies) * storage.copy_bytes +
                                  static_cast<std::uint64_t>(element) * dtype_size(value.dtype);
-    return {storage.kind == Storage::Kind::persistent ? AddressSource::Arena::persistent : AddressSource::Arena::work,
-            offset};
+    switch (storage.kind) {
+      case Storage::Kind::persistent: return {AddressSource::Arena::persistent, offset};
+      case Storage::Kind::pinned: return {AddressSource::Arena::pinned, offset};
+      case Storage::Kind::slot: {
+        AddressSource source{AddressSource::Arena::slot, offset + storage.slot_offset - storage.offset};
+        source.slot = storage.slot;
+        return source;
+      }
+      default: return {AddressSource::Arena::work, offset};
+    }
   }
 
   void add_launch(std::size_t step, const Launch& launch) {
     Instruction instruction;
     instruction.guard = launch.guard;
     instruction.kernel = launch.kernel;
-    instruction.work = kernels_[launch.kernel].work;
+    instruction.work = kernels_.of(launch).work;
+    if (launch.beside) add_beside(*steps_[step].beside, instruction);
     instruction.first_address = static_cast<std::uint32_t>(program_.sources.size());
     instruction.address_count = static_cast<std::uint32_t>(launch.operands.size() + 1);
     instruction.label = label(steps_[step]);
@@ -191,16 +209,36 @@ class Assembler {
   }
 
   void add_addresses(std::size_t step, const Launch& launch, std::int64_t micro) {
-    const std::vector<bool>& writes = kernels_[launch.kernel].writes;
+    const std::vector<bool>& writes = kernels_.of(launch).writes;
     for (std::size_t i = 0; i < launch.operands.size(); ++i) {
       program_.sources.push_back(source_of(launch.operands[i], micro));
       program_.sources.back().is_written = writes[i];
       if (options_.describes && launch.operands[i] != kNone)
         program_.sources.back().operand = describe(launch.operands[i]);
     }
+    if (launch.beside) {
+      program_.sources.push_back(source_of(steps_[step].beside->scratch));
+      return;
+    }
     const std::uint64_t scratch = lifetimes_.scratch_of[step];
     program_.sources.push_back(scratch == kNone ? AddressSource{}
                                                 : AddressSource{AddressSource::Arena::work, plan_.offsets[scratch]});
+  }
+
+  void add_beside(const ProgramStep::Beside& beside, Instruction& instruction) {
+    instruction.kind = Instruction::Kind::launch_beside;
+    instruction.call = beside.number;
+    if (program_.beside.size() <= beside.number) program_.beside.resize(beside.number + 1);
+    program_.beside[beside.number] = {beside.after == kNone ? BesideLaunch::kNone : beside.after,
+                                      beside.waits_for_stream};
+  }
+
+  void add_join(std::size_t s) {
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::join;
+    instruction.call = steps_[s].beside->number;
+    instruction.label = label(steps_[s]);
+    segment(s).push_back(instruction);
   }
 
   /// Its number in the program's list.
@@ -286,18 +324,27 @@ class Assembler {
     const std::string& name = lowered_.values[transfer.state].name;
     if (!transfer.is_over) {
       if (program_.transfers.size() <= transfer.number) program_.transfers.resize(transfer.number + 1);
-      program_.transfers[transfer.number] = {name,
-                                             transfer.slot,
-                                             lowered_.storage_of(transfer.state).slot_offset,
-                                             lowered_.bytes(transfer.value),
-                                             address_of(transfer.value, 0),
-                                             transfer.is_put};
+      ExecutableTransfer& made = program_.transfers[transfer.number];
+      made = {name,
+              transfer.slot,
+              lowered_.storage_of(transfer.state).slot_offset,
+              lowered_.bytes(transfer.value),
+              address_of(transfer.value, 0),
+              transfer.is_put};
+      if (transfer.pinned != kNone) {
+        made.pinned = address_of(transfer.pinned, 0);
+        made.behind = transfer.behind;
+      }
     }
     Instruction instruction;
     instruction.kind = transfer.is_over ? Instruction::Kind::settle : Instruction::Kind::transfer;
     instruction.guard = steps_[s].guard;
     instruction.call = transfer.number;
-    program_.labels.push_back((transfer.is_put ? "put " : "get ") + name);
+    const bool is_copy = transfer.pinned != kNone;
+    program_.labels.push_back((is_copy           ? transfer.is_put ? "copy out " : "copy in "
+                               : transfer.is_put ? "put "
+                                                 : "get ") +
+                              name);
     instruction.label = static_cast<std::uint32_t>(program_.labels.size() - 1);
     segment(s).push_back(instruction);
   }
@@ -414,7 +461,7 @@ class Assembler {
   Lowered& lowered_;
   const std::vector<ProgramStep>& steps_;
   const Lifetimes& lifetimes_;
-  const KernelStore& kernels_;
+  const Kernels& kernels_;
   const AssembleOptions& options_;
   MemoryPlan plan_;
   std::map<LowValue, std::uint32_t> described_;
@@ -423,7 +470,7 @@ class Assembler {
 }  // namespace
 
 void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
-              const Lifetimes& lifetimes, const KernelStore& kernels, const AssembleOptions& options) {
+              const Lifetimes& lifetimes, const Kernels& kernels, const AssembleOptions& options) {
   Assembler(executable, lowered, steps, lifetimes, kernels, options).run();
 }
 

@@ -28,11 +28,8 @@ void count(const ScheduledGraph& scheduled, Executable& executable) {
   if (!sends) executable.collectives = 0;
 }
 
-}  // namespace
-
-Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
-                           const CompileOptions& options) {
-  KernelStore kernels(target);
+Result<Executable> run_passes(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
+                              const CompileOptions& options, KernelStore& kernels, KernelStore& host_kernels) {
   BALEEN_TRY_ASSIGN(Lowered lowered, lower(scheduled, target, persistent, options.at));
   // Staged, a call has memory for one micro-batch.
   BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered, options.staged_piece_bytes == 0));
@@ -41,19 +38,40 @@ Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
   BALEEN_TRY_ASSIGN(steps, resolve_assigns(lowered, std::move(steps), kernels));
   BALEEN_TRY_ASSIGN(steps, schedule_calls(lowered, std::move(steps)));
+  const HostKernels host{!options.host             ? HostKernels::By::nobody
+                         : options.host == &target ? HostKernels::By::device
+                                                   : HostKernels::By::host,
+                         options.host == &target ? &kernels : &host_kernels};
+  BALEEN_TRY_ASSIGN(
+      ScheduledTransfers scheduled_transfers,
+      schedule_transfers(lowered, std::move(steps), kernels, host, persistent.slots + options.slots_before));
+  steps = std::move(scheduled_transfers.steps);
   Executable executable;
-  BALEEN_TRY_ASSIGN(steps, schedule_transfers(lowered, std::move(steps), kernels,
-                                              persistent.slots + options.slots_before, executable.outside));
+  executable.outside = std::move(scheduled_transfers.outside);
+  executable.host_updates = std::move(scheduled_transfers.host_updates);
   const AssembleOptions assembling{options.poison, options.describes, find_gate(lowered, steps)};
-  const Lifetimes lifetimes = find_lifetimes(lowered, steps, kernels);
+  const Kernels both{kernels, host_kernels};
+  const Lifetimes lifetimes = find_lifetimes(lowered, steps, both);
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;
   count(scheduled, executable);
-  assemble(executable, lowered, steps, lifetimes, kernels, assembling);
+  assemble(executable, lowered, steps, lifetimes, both, assembling);
   if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
   if (options.stages_transfers) stage_transfers(executable);
   name_calls(executable);
+  return executable;
+}
+
+}  // namespace
+
+Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
+                           const CompileOptions& options) {
+  KernelStore kernels(target), host_kernels(options.host ? *options.host : target, "the host's cores have");
+  auto executable = run_passes(scheduled, target, persistent, options, kernels, host_kernels);
+  // First: a kernel that fails was asked for before whatever else failed.
+  BALEEN_TRY(kernels.finish());
+  BALEEN_TRY(host_kernels.finish());
   return executable;
 }
 

@@ -19,10 +19,14 @@ struct CompileOptions {
   bool describes = false;
   /// Slots that programs compiled before have behind the persistent ones.
   std::uint32_t slots_before = 0;
+  /// Runs elementwise updates that strategies want where their states lie, in slots that are the host's memory: the
+  /// target itself, which works on that memory, or the host's cores beside it. Null: they are got and put as others.
+  const Target* host = nullptr;
 };
 
 /// Lowers, forms regions, compiles kernels and lays out memory. Errors: an op that the target lacks and that has no
 /// expansion. The target must outlive the executable's kernels.
+/// `options.host` likewise.
 Result<Executable> compile(const ScheduledGraph& scheduled, const Target& target, const PersistentLayout& persistent,
                            const CompileOptions& options = {});
 

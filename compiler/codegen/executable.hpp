@@ -65,15 +65,27 @@ inline constexpr std::uint32_t kAllOfCall = UINT32_MAX;
 
 /// One thing to do. Addresses are resolved when the program is bound to arenas.
 struct Instruction {
-  /// transfer, settle: a put or get of the offload store begins, is over.
-  enum class Kind : std::uint8_t { launch, poison, zero, begin, wait, transfer, settle } kind = Kind::launch;
+  /// transfer, settle: a put or get of the offload store begins, is over. launch_beside, join: a launch on the host's
+  /// cores beside the device begins, is over.
+  enum class Kind : std::uint8_t {
+    launch,
+    poison,
+    zero,
+    begin,
+    wait,
+    transfer,
+    settle,
+    launch_beside,
+    join
+  } kind = Kind::launch;
   Guard guard = Guard::always;
-  std::uint32_t kernel = 0;  ///< launch: its number
+  std::uint32_t kernel = 0;  ///< launch: its number; launch_beside: among `host_kernels`
   std::uint32_t first_address = 0,
                 address_count = 0;  ///< in the program's address table; the last is the scratch buffer
   std::uint32_t per_micro = 0;      ///< entries from one micro-batch's addresses to the next's
   std::uint64_t bytes = 0;          ///< poison, zero: from the only address on
-  /// begin, wait: which of the program's calls of the transport; transfer, settle: which of its transfers.
+  /// begin, wait: which of the program's calls of the transport; transfer, settle: which of its transfers;
+  /// launch_beside, join: which of the launches beside the device.
   std::uint32_t call = 0;
   /// wait: for the call of the micro-batch so many before (of none, where there is none); kAllOfCall: for all of them.
   std::uint32_t behind = 0;
@@ -113,11 +125,13 @@ struct MemoryReport {
 
 /// Where an address of the table comes from; resolved when the program is bound to arenas.
 struct AddressSource {
-  enum class Arena : std::uint8_t { none, work, persistent } arena = Arena::none;
+  /// slot: the memory of a slot of the offload store. pinned: that of updates beside the device.
+  enum class Arena : std::uint8_t { none, work, persistent, slot, pinned } arena = Arena::none;
   std::uint64_t offset = 0;
   bool is_written = false;  ///< by its launch or zero; calls and transfers say themselves what they write
   /// Of a launch: what lies there, in the program's list of operands. UINT32_MAX: nothing is said of it.
   std::uint32_t operand = UINT32_MAX;
+  std::uint32_t slot = UINT32_MAX;  ///< of `slot`: its number
 };
 
 /// What an operand of a launch is, for those who look at it between instructions.
@@ -163,8 +177,11 @@ struct ExecutableCall : CollectiveOf<std::uint32_t> {
   }
 };
 
-/// Moves a value between its slot of the offload store and its buffer.
+/// Moves a value between its slot of the offload store and its buffer; or copies between a value of the device and its
+/// place in pinned memory, for an update beside the device.
 struct ExecutableTransfer {
+  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+
   std::string name;  ///< of the value
   std::uint32_t slot = 0;
   std::uint64_t offset = 0;  ///< in the slot
@@ -172,6 +189,26 @@ struct ExecutableTransfer {
   std::uint32_t address = 0;  ///< its number in the address table
   bool is_put = false;
   std::uint64_t staged = 0;  ///< where it passes through pinned memory: its offset there
+  std::uint32_t pinned = 0;  ///< of a copy: the number of the other address
+  std::uint32_t behind = 0;  ///< of a copy to the device: the launch that makes what is copied
+
+  bool is_copy() const { return slot == kNoSlot; }
+};
+
+/// A launch on the host's cores beside the device.
+struct BesideLaunch {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::uint32_t after = kNone;    ///< the transfer that began last of those that bring what it reads
+  bool waits_for_stream = false;  ///< for what the device was given before it
+};
+
+/// What runs where it lies in an offload store, and what does not although a strategy wants it.
+struct HostUpdateReport {
+  std::uint64_t updates = 0;                    ///< steps per run, pieces each for itself
+  std::uint64_t in_place_bytes = 0;             ///< of slots that they have
+  std::uint64_t copied_out = 0, copied_in = 0;  ///< bytes per run, where they run beside the device
+  std::vector<std::string> on_device = {};      ///< names of what the device updates all the same
 };
 
 /// A slot of the offload store for what each run makes anew.
@@ -188,6 +225,7 @@ struct Executable {
   std::int64_t micro_batches = 1;
   /// By number; null where the target compiles nothing. They go back to the target with their last holder.
   std::vector<std::shared_ptr<void>> kernels;
+  std::vector<std::shared_ptr<void>> host_kernels;  ///< of the host's cores beside the device, likewise
   std::vector<Segment> segments;
   std::vector<std::string> labels;
   std::vector<AddressSource> sources;
@@ -201,6 +239,9 @@ struct Executable {
   std::optional<Gate> gate;  ///< of a program that trains
   std::vector<ExecutableCall> calls;
   std::vector<ExecutableTransfer> transfers;
+  std::vector<BesideLaunch> beside;
+  std::uint64_t beside_bytes = 0;  ///< pinned bytes that launches beside the device use
+  HostUpdateReport host_updates;
   std::vector<OutsideSlot> outside;    ///< its own slots, numbered on from those before
   std::uint64_t transfer_staging = 0;  ///< pinned bytes that transfers pass through; 0: the store reaches the arena
   struct Action {

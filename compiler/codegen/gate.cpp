@@ -24,6 +24,8 @@ class GateFinder {
 
  private:
   bool updates(const ProgramStep& step) const {
+    // What is got of the store writes a buffer alone.
+    if (step.transfer && !step.transfer->is_put && step.transfer->pinned == kNone) return false;
     const LoweredSection& section = lowered_.sections[step.section];
     const bool is_of_update = section.phase == Phase::update || lowered_.ops[step.op].op.phase == Phase::update;
     return is_of_update && section.loop < 0 &&

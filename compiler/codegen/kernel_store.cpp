@@ -24,17 +24,19 @@ std::uint64_t bytes_of(const RegionView& region, const std::vector<LowValue>& op
 
 }  // namespace
 
+Error KernelStore::Asker::tell(Error error) const {
+  error.message = name + ": " + error.message;
+  if (error.where.empty()) error.where = where;
+  return error;
+}
+
 Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& anchor) {
-  auto fail = [&](Error error) {
-    const std::string by = anchor.kind->table ? " of the plugin `" + anchor.kind->schema->plugin + "`" : "";
-    const std::string kind = anchor.kind->name + by;
-    error.message = (anchor.name.empty() ? kind : anchor.name + " (" + kind + ")") + ": " + error.message;
-    if (error.where.empty()) error.where = anchor.where;
-    return error;
-  };
-  if (!supports(region)) return fail(unsupported("the device has no kernel for this"));
+  const std::string by = anchor.kind->table ? " of the plugin `" + anchor.kind->schema->plugin + "`" : "";
+  const std::string kind = anchor.kind->name + by;
+  Asker asker{anchor.name.empty() ? kind : anchor.name + " (" + kind + ")", anchor.where};
+  if (!supports(region)) return asker.tell(unsupported(whose_ + " no kernel for this"));
   auto made = target_.compile(*region.get());
-  if (!made) return fail(made.error());
+  if (!made) return asker.tell(made.error());
   CompiledKernel kernel{std::move(made->handle), made->scratch_bytes, region.values(), {}, {}};
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
     const auto flags = region.tensors()[i].flags;
@@ -45,7 +47,14 @@ Result<std::uint32_t> KernelStore::compile(const RegionView& region, const Op& a
     kernel.aliases.emplace_back(region.values()[output], region.values()[input]);
   kernel.work = {made->flops, bytes_of(region, kernel.operands)};
   kernels_.push_back(std::move(kernel));
+  askers_.push_back(std::move(asker));
   return static_cast<std::uint32_t>(kernels_.size() - 1);
+}
+
+Status KernelStore::finish() {
+  for (std::size_t i = 0; i < kernels_.size(); ++i)
+    if (Status done = target_.finish(kernels_[i].handle); !done) return askers_[i].tell(done.error());
+  return {};
 }
 
 bool KernelStore::may_alias(std::uint32_t number, LowValue output, LowValue input) const {

@@ -15,7 +15,7 @@ struct LoopRange {
 
 class LifetimeFinder {
  public:
-  LifetimeFinder(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels)
+  LifetimeFinder(Lowered& lowered, const std::vector<ProgramStep>& steps, const Kernels& kernels)
       : lowered_(lowered), steps_(steps), kernels_(kernels), lives_(lowered.storages.size()) {}
 
   Lifetimes run() {
@@ -55,7 +55,10 @@ class LifetimeFinder {
     }
   }
 
-  bool planned(std::uint32_t storage) const { return lowered_.storages[storage].kind != Storage::Kind::persistent; }
+  bool planned(std::uint32_t storage) const {
+    const Storage::Kind kind = lowered_.storages[storage].kind;
+    return kind != Storage::Kind::persistent && kind != Storage::Kind::slot;
+  }
 
   /// Storages that must last from one micro-batch to the next, although all steps that touch them may be inside the
   /// loop: sums over micro-batches, and operands of calls that start in one micro-batch of a loop only.
@@ -123,7 +126,7 @@ class LifetimeFinder {
   /// Only where the one launch of the step allows it.
   void reuse_inputs(std::size_t s) {
     const ProgramStep& step = steps_[s];
-    for (const auto& [output, input] : kernels_[step.launches[0].kernel].aliases) {
+    for (const auto& [output, input] : kernels_.device[step.launches[0].kernel].aliases) {
       const std::uint32_t to = lowered_.root_of(input), from = lowered_.root_of(output);
       if (to == from || !may_share(s, output, input)) continue;
       lowered_.storages[from].merged_into = to;
@@ -200,12 +203,13 @@ class LifetimeFinder {
       if (life.used() && planned(storage) && life.crosses())
         multiply(storage, life, result);
       else if (life.used() && planned(storage))
-        result.items.push_back({storage, {lowered_.storages[storage].bytes, life.first, life.last}, life.loop});
+        (lowered_.storages[storage].kind == Storage::Kind::pinned ? result.pinned : result.items)
+            .push_back({storage, {lowered_.storages[storage].bytes, life.first, life.last}, life.loop});
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       std::uint64_t scratch = 0;
       for (const Launch& launch : steps_[s].launches)
-        scratch = std::max(scratch, kernels_[launch.kernel].scratch_bytes);
+        if (!launch.beside) scratch = std::max(scratch, kernels_.of(launch).scratch_bytes);
       result.scratch_of.push_back(scratch ? result.items.size() : kNone);
       if (scratch) result.items.push_back({kNone, {scratch, position(s), position(s)}, loops_[s].loop});
     }
@@ -214,14 +218,14 @@ class LifetimeFinder {
 
   Lowered& lowered_;
   const std::vector<ProgramStep>& steps_;
-  const KernelStore& kernels_;
+  const Kernels& kernels_;
   std::vector<Life> lives_;  ///< by root storage
   std::vector<LoopRange> loops_;
 };
 
 }  // namespace
 
-Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels) {
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const Kernels& kernels) {
   return LifetimeFinder(lowered, steps, kernels).run();
 }
 

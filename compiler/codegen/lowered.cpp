@@ -30,6 +30,11 @@ Shape Lowered::step_shape(LowValue value) const {
   return shape;
 }
 
+bool Lowered::is_dense(LowValue number) const {
+  const LoweredValue& value = values[number];
+  return value.view.storage != kNone && value.view.micro_step == 0 && is_contiguous(value.shape, value.view.strides);
+}
+
 LowValue Lowered::add_value(LoweredValue value) {
   values.push_back(std::move(value));
   return static_cast<LowValue>(values.size() - 1);

@@ -55,11 +55,13 @@ struct LoweredValue {
 
 struct Storage {
   /// offloaded: a buffer in the work arena of a state whose bytes lie in an offload store between its uses.
-  enum class Kind { work, input, persistent, offloaded } kind = Kind::work;
+  /// slot: its bytes in that store, used in place. pinned: a place in the host's memory for an update that runs there.
+  enum class Kind { work, input, persistent, offloaded, slot, pinned } kind = Kind::work;
   std::uint64_t bytes = 0;
   Role role = Role::activation;
   Text name;
-  std::uint64_t offset = 0;           ///< persistent: in its arena; others: in the work arena, once memory is planned
+  /// Persistent: in its arena; pinned: among all of these; others: in the work arena. Once memory is planned.
+  std::uint64_t offset = 0;
   std::uint32_t merged_into = kNone;  ///< has the very bytes of that one
   std::int64_t copies = 1;            ///< micro-batch m has number m % copies
   std::uint64_t copy_bytes = 0;       ///< from one copy to the next
@@ -67,10 +69,11 @@ struct Storage {
   std::uint64_t slot_offset = 0;      ///< of its first byte there
   std::uint32_t ahead = 0;            ///< with a slot: updates that run while it is got
   std::uint64_t piece_bytes = 0;      ///< with a slot: that an elementwise update has at a time; 0: all
+  bool updated_on_host = false;       ///< with a slot: an elementwise update runs there
   bool is_got = false;                ///< before it is used, in each turn of a loop
 
   /// Whether it has the old value of what is assigned.
-  bool is_stored() const { return kind == Kind::persistent || kind == Kind::offloaded; }
+  bool is_stored() const { return kind == Kind::persistent || kind == Kind::offloaded || kind == Kind::slot; }
 };
 
 /// How an op is carried out.
@@ -152,6 +155,8 @@ struct Lowered {
   const Storage& storage_of(LowValue value) const { return storages[root_of(value)]; }
   /// Whether a value takes up its own storage to the last element, in row-major order.
   bool fills_storage(LowValue value) const;
+  /// Whether its elements lie one behind the other in row-major order, wherever they begin.
+  bool is_dense(LowValue value) const;
 
   LowValue add_value(LoweredValue value);
   /// Appends to `ops`, not to a section. Sets the outputs' producer.

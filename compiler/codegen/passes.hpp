@@ -30,7 +30,8 @@ struct Region {
   std::vector<LowValue> interior;  ///< produced and consumed inside
 };
 /// By last op. Contractions with their pointwise consumer, reductions with their pointwise producers, contractions with
-/// a reduction of what they read, where the device supports that; else single ops.
+/// a reduction of what they read, ops of several results with the pointwise consumer of the first, where the device
+/// supports that; else single ops.
 using Regions = std::map<LowOp, Region>;
 Regions form_regions(const Lowered& lowered, const KernelStore& kernels);
 
@@ -39,6 +40,7 @@ struct Launch {
   Guard guard = Guard::always;
   std::uint32_t kernel = 0;
   std::vector<LowValue> operands;
+  bool beside = false;  ///< by the host's cores beside the device; the kernel's number is among theirs
 };
 
 /// One position in the order of execution: a region, with the accumulation of its results over micro-batches; or the
@@ -56,13 +58,33 @@ struct ProgramStep {
   Guard guard = Guard::always;        ///< of `call`, `wait_for` and `transfer`
   /// `wait_for` is a send that began in an earlier turn of its section; behind the loop, all that did.
   bool late = false;
-  /// A put or get, which begins here or is over here.
+  /// A put or get, which begins here or is over here. With `pinned` a copy between a value of the device and its place
+  /// there, for an update on the host's cores.
   struct Transfer {
     std::uint32_t number = 0, slot = 0;
     LowValue state = kNone, value = kNone;  ///< whose it is; what is got or put
     bool is_put = false, is_over = false;
+    LowValue pinned = kNone;
+    std::uint32_t behind = kNone;  ///< the launch beside the device that makes what is copied
   };
   std::optional<Transfer> transfer;
+  bool on_host = false;  ///< an update that runs in the memory where what it updates lies
+  /// An update on the host's cores beside the device: its launch begins here, or is over here.
+  struct Beside {
+    std::uint32_t number = 0;
+    bool is_over = false;
+    std::uint32_t after = kNone;  ///< the copy that began last of those that it waits for
+    bool waits_for_stream = false;
+    LowValue scratch = kNone;
+  };
+  std::optional<Beside> beside;
+};
+
+/// The kernels of a program: the device's, and those of the host's cores beside it.
+struct Kernels {
+  const KernelStore& device;
+  const KernelStore& host;
+  const CompiledKernel& of(const Launch& launch) const { return (launch.beside ? host : device)[launch.kernel]; }
 };
 
 /// The collective ops that run as one call each, in the order in which the calls begin.
@@ -81,14 +103,25 @@ Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<P
 /// loop's turn). All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
+/// Who runs updates of what is to be updated where it lies, and with which kernels.
+struct HostKernels {
+  enum class By : std::uint8_t { nobody, device, host } by = By::nobody;
+  KernelStore* kernels = nullptr;  ///< the device's, or those of the host's cores beside it
+};
+
 /// Adds puts and gets of what lies in an offload store. Values that are first used by one step are of one update.
 /// A get begins when the update runs that comes so many before its own as its strategy said, or at the start of the
 /// first update's section, and is over before its own. A put begins right behind what makes the new value; it is over
-/// before the update after the next. Slots of values that a run makes are numbered from `first_slot` and join
-/// `outside`. Elementwise updates may be split, and are then updates of their own (update_pieces.hpp).
-Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
-                                                    KernelStore& kernels, std::uint32_t first_slot,
-                                                    std::vector<OutsideSlot>& outside);
+/// before the update after the next. Slots of values that a run makes are numbered from `first_slot` and are
+/// `outside`. Elementwise updates may be split, and are then updates of their own (update_pieces.hpp); some run where
+/// their states lie (host_updates.hpp), and none of that is got or put.
+struct ScheduledTransfers {
+  std::vector<ProgramStep> steps;
+  std::vector<OutsideSlot> outside;
+  HostUpdateReport host_updates;
+};
+Result<ScheduledTransfers> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels,
+                                              const HostKernels& host, std::uint32_t first_slot);
 
 /// The first step of an update that writes parameters or states, behind which a run cannot be undone: the number of
 /// steps where there is none. The loss and the gradient's norm are known there; waits for them move before it. Nothing
@@ -103,10 +136,11 @@ struct Lifetimes {
     int loop = -1;  ///< the loop inside which all of the life lies
   };
   std::vector<Item> items;
+  std::vector<Item> pinned;               ///< those of pinned memory
   std::vector<std::uint64_t> scratch_of;  ///< per step: its item's number, or kNone
 };
 /// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
-Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const KernelStore& kernels);
+Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const Kernels& kernels);
 
 struct AssembleOptions {
   bool poison = false;              ///< every buffer is filled with NaN bytes when its life ends
@@ -115,7 +149,7 @@ struct AssembleOptions {
 };
 /// Lays out the work arena and writes instructions, addresses, ports and the memory report into `executable`.
 void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
-              const Lifetimes& lifetimes, const KernelStore& kernels, const AssembleOptions& options);
+              const Lifetimes& lifetimes, const Kernels& kernels, const AssembleOptions& options);
 
 /// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
 void stage_calls(Executable& executable, std::uint64_t piece_bytes);

@@ -54,6 +54,7 @@ class Placer {
       storage.slot = buffer.slot;
       storage.ahead = buffer.spec.offloaded_ahead.value_or(0);
       storage.piece_bytes = buffer.spec.offloaded_piece;
+      storage.updated_on_host = buffer.is_offloaded() && buffer.spec.updated_on_host;
     }
     v.view = {lowered_.add_storage(std::move(storage)), 0, 0, contiguous_strides(shape)};
     if (v.micro.dim >= 0) {

@@ -8,6 +8,34 @@
 
 namespace baleen {
 
+void use_storage(Lowered& lowered, ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first,
+                 std::map<LowValue, LowValue>& changed) {
+  const auto change = [&](LowValue& v) {
+    if (v == kNone || lowered.root_of(v) != root) return;
+    const auto [own, is_new] = changed.try_emplace(v, kNone);
+    if (is_new) {
+      LoweredValue other = lowered.values[v];
+      other.view.storage = storage;
+      other.view.offset -= first;
+      own->second = lowered.add_value(std::move(other));
+    }
+    v = own->second;
+  };
+  for (auto* list : {&step.reads, &step.writes, &step.zeros}) std::ranges::for_each(*list, change);
+  for (Launch& launch : step.launches) std::ranges::for_each(launch.operands, change);
+  if (step.call)
+    for (EntryOf<LowValue>& entry : step.call->entries) {
+      change(entry.input);
+      change(entry.output);
+    }
+  if (!step.on_host) return;
+  // Others share the op, and it is compiled later.
+  LoweredOp own = lowered.ops[step.op];
+  for (auto* list : {&own.op.inputs, &own.op.outputs}) std::ranges::for_each(*list, change);
+  lowered.ops.push_back(std::move(own));
+  step.op = static_cast<LowOp>(lowered.ops.size() - 1);
+}
+
 LowValue add_stretch(Lowered& lowered, LowValue whole, std::uint32_t storage, std::int64_t first, std::int64_t count) {
   LoweredValue stretch = lowered.values[whole];
   stretch.shape = stretch.global = {count};
@@ -52,25 +80,15 @@ UsedRanges::Range UsedRanges::widened(Range range, std::int64_t all) const {
           std::min(all, (range.end + kStoredElements - 1) / kStoredElements * kStoredElements)};
 }
 
-void UsedRanges::use(ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first) {
-  const auto change = [&](LowValue& v) {
-    if (v == kNone || lowered_.root_of(v) != root) return;
-    LoweredValue other = lowered_.values[v];
-    other.view.storage = storage;
-    other.view.offset -= first;
-    v = lowered_.add_value(std::move(other));
-  };
-  for (auto* list : {&step.reads, &step.writes, &step.zeros}) std::ranges::for_each(*list, change);
-  for (Launch& launch : step.launches) std::ranges::for_each(launch.operands, change);
-}
-
 std::vector<LowValue> UsedRanges::split(LowValue whole, const std::vector<std::pair<std::size_t, Range>>& users) {
   std::map<Range, LowValue> parts;
   for (const auto& [s, range] : users) {
     const auto [part, is_new] = parts.try_emplace(range, kNone);
     const std::int64_t count = range.end - range.first;
     if (is_new) part->second = add_stretch(lowered_, whole, add_part(lowered_, whole, range.first, count), 0, count);
-    use(steps_[s], lowered_.root_of(whole), lowered_.values[part->second].view.storage, range.first);
+    std::map<LowValue, LowValue> changed;
+    use_storage(lowered_, steps_[s], lowered_.root_of(whole), lowered_.values[part->second].view.storage, range.first,
+                changed);
   }
   std::vector<LowValue> result;
   for (const auto& [range, part] : parts) result.push_back(part);

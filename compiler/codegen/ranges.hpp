@@ -1,6 +1,7 @@
 /// \file Values of an offload store of which steps use a part of the elements each: every part has a buffer of its own.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,6 +13,11 @@ namespace baleen {
 /// Elements of a part are multiples of this, counted from the first of the whole: the largest alignment of a store
 /// (offload.h), in elements of one byte.
 inline constexpr std::int64_t kStoredElements = 65536;
+
+/// Lets a step use another storage, from element `first` of the buffer `root` on, where it uses that. Each value is
+/// changed once: `changed` has those of before, for steps that share them.
+void use_storage(Lowered& lowered, ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first,
+                 std::map<LowValue, LowValue>& changed);
 
 /// Appends a value: so many elements in a row of `whole`, from element `first` of a storage on.
 LowValue add_stretch(Lowered& lowered, LowValue whole, std::uint32_t storage, std::int64_t first, std::int64_t count);
@@ -50,7 +56,6 @@ class UsedRanges {
   Range widened(Range range, std::int64_t all) const;
   /// Steps by number, with what they use: a buffer for each range.
   std::vector<LowValue> split(LowValue whole, const std::vector<std::pair<std::size_t, Range>>& users);
-  void use(ProgramStep& step, std::uint32_t root, std::uint32_t storage, std::int64_t first);
 
   Lowered& lowered_;
   std::vector<ProgramStep>& steps_;

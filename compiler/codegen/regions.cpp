@@ -1,6 +1,7 @@
 /// \file Which ops one kernel computes together.
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "compiler/codegen/passes.hpp"
 #include "compiler/codegen/region_view.hpp"
@@ -27,6 +28,8 @@ class RegionFormer {
         if (kernel(op) && kind(op).has(kReduction)) join_producers(op);
       for (LowOp op : section.ops)
         if (kernel(op) && kind(op).has(kContraction)) join_reduction(op);
+      for (LowOp op : section.ops)
+        if (kernel(op) && !taken_[op] && lowered_.ops[op].op.outputs.size() > 1) join_consumer_of_first(op);
     }
     for (const LoweredSection& section : lowered_.sections)
       for (LowOp op : section.ops)
@@ -69,6 +72,19 @@ class RegionFormer {
     if (lowered_.values[result].shape == lowered_.values[outputs[0]].shape) take({{op, user}, {outputs[0]}});
   }
 
+  /// Of an op of several results: what is made of the first one alone, as the sum is of a norm's gradient and of the
+  /// one that passes beside the norm. The others are made later then.
+  void join_consumer_of_first(LowOp op) {
+    const LowValue first = lowered_.ops[op].op.outputs[0];
+    const LowOp user = sole_user(first);
+    if (user == kNone || !kind(user).has(kPointwise) || kind(op).has(kPointwise)) return;
+    const auto& results = lowered_.ops[user].op.outputs;
+    if (results.size() != 1 || lowered_.values[results[0]].shape != lowered_.values[first].shape) return;
+    const auto others = std::span(lowered_.ops[op].op.outputs).subspan(1);
+    if (std::all_of(others.begin(), others.end(), [&](LowValue v) { return is_unread_until(v, user); }))
+      take({{op, user}, {first}});
+  }
+
   /// A reduction that reads what a contraction reads, as the gradient of a bias does beside that of its weight.
   void join_reduction(LowOp op) {
     for (LowValue v : lowered_.ops[op].op.inputs)
@@ -76,21 +92,23 @@ class RegionFormer {
         if (taken_[op] || !kernel(other) || taken_[other] || !kind(other).has(kReduction)) continue;
         if (lowered_.ops[other].section != lowered_.ops[op].section) continue;
         const auto [first, last] = std::minmax(op, other, [&](LowOp x, LowOp y) { return order_[x] < order_[y]; });
-        if (is_unread_until(first, last)) take({{first, last}, {}});
+        if (made_unread_until(first, last)) take({{first, last}, {}});
       }
   }
 
   /// Whether what `op` makes may be made where `last` stands. Sums over micro-batches are better made on their own.
-  bool is_unread_until(LowOp op, LowOp last) const {
-    for (LowValue v : lowered_.ops[op].op.outputs)
-      for (LowOp user : users_[v]) {
-        const LoweringKind means = lowered_.ops[user].means;
-        if (means == LoweringKind::accumulate) return false;
-        if (lowered_.ops[user].section != lowered_.ops[op].section) continue;
-        const bool shows = means == LoweringKind::view || means == LoweringKind::join;
-        if (shows ? !is_unread_until(user, last) : order_[user] <= order_[last]) return false;
-      }
-    return true;
+  bool made_unread_until(LowOp op, LowOp last) const {
+    const auto& made = lowered_.ops[op].op.outputs;
+    return std::all_of(made.begin(), made.end(), [&](LowValue v) { return is_unread_until(v, last); });
+  }
+  bool is_unread_until(LowValue v, LowOp last) const {
+    return std::all_of(users_[v].begin(), users_[v].end(), [&](LowOp user) {
+      const LoweringKind means = lowered_.ops[user].means;
+      if (means == LoweringKind::accumulate) return false;
+      if (lowered_.ops[user].section != lowered_.ops[last].section) return true;
+      const bool shows = means == LoweringKind::view || means == LoweringKind::join;
+      return shows ? made_unread_until(user, last) : order_[user] > order_[last];
+    });
   }
 
   void join_producers(LowOp op) {

@@ -43,6 +43,7 @@ class StepBuilder {
     for (LowOp number = 0; number < lowered_.ops.size(); ++number) {
       if (op(number).means != LoweringKind::accumulate) continue;
       const LowValue x = op(number).op.inputs[0];
+      if (op(number).op.attributes.has("reduction")) maxima_.insert(op(number).op.outputs[0]);
       const LoweredValue& value = lowered_.values[x];
       const bool joined = value.producer != kNone && op(value.producer).means == LoweringKind::kernel &&
                           users_[x].size() == 1 && !value.is_output && lowered_.fills_storage(x);
@@ -141,7 +142,7 @@ class StepBuilder {
       step.writes.push_back(t.sum);
     }
     step.launches = {{Guard::first, kernel, std::move(first)}};
-    if (ops.size() == 1 && terms.size() == 1) {
+    if (ops.size() == 1 && terms.size() == 1 && !maxima_.contains(terms[0].sum)) {
       BALEEN_TRY_ASSIGN(const bool done, add_contraction(step, *ops[0], terms[0]));
       if (done) return {};
     }
@@ -169,6 +170,13 @@ class StepBuilder {
   Status add_sum(ProgramStep& step, const Term& term, const Op& cause) {
     Op adding;
     adding.kind = lowered_.registry->find("accumulate");
+    if (maxima_.contains(term.sum)) {
+      Expression e;
+      const std::uint32_t larger = e.binary(BALEEN_X_MAX, e.input(0), e.input(1));
+      adding.kind = lowered_.registry->find("pointwise");
+      adding.attributes.set("expression", e);
+      adding.attributes.set("results", Attributes::ints({larger}));
+    }
     adding.name = cause.name;
     adding.where = cause.where;
     adding.inputs = {term.sum, term.term};
@@ -212,6 +220,7 @@ class StepBuilder {
   KernelStore& kernels_;
   std::vector<std::vector<LowOp>> users_;
   std::map<LowValue, LowValue> terms_;              ///< term to sum
+  std::set<LowValue> maxima_;                       ///< sums that are maxima
   std::set<LowOp> joined_;                          ///< accumulations done by the step that makes the term
   std::map<LowValue, std::vector<LowOp>> sums_of_;  ///< other accumulations by what their terms show
   std::set<LowOp> early_;                           ///< those that stand behind the step that makes the term

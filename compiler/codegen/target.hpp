@@ -24,8 +24,13 @@ class Target {
   virtual ~Target() = default;
   /// Whether there is a kernel for the region.
   virtual bool supports(const baleen_region_t& region) const = 0;
-  /// Compiles it. Only asked for what is supported.
+  /// Compiles it, or begins to. Only asked for what is supported.
   virtual Result<TargetKernel> compile(const baleen_region_t& region) const = 0;
+  /// Waits for what was begun of a kernel, before it is launched. Fails as `compile` would have.
+  virtual Status finish(const std::shared_ptr<void>& kernel) const {
+    static_cast<void>(kernel);
+    return {};
+  }
   /// Of arena offsets; a power of two.
   virtual std::uint64_t alignment() const = 0;
 };

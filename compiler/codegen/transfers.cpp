@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/codegen/host_updates.hpp"
 #include "compiler/codegen/passes.hpp"
 #include "compiler/codegen/ranges.hpp"
 #include "compiler/codegen/spread.hpp"
@@ -19,24 +20,31 @@ constexpr std::size_t kBehind = 1;
 
 class TransferScheduler {
  public:
-  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels, std::uint32_t first_slot,
-                    std::vector<OutsideSlot>& outside)
-      : lowered_(lowered), steps_(std::move(steps)), kernels_(kernels), first_slot_(first_slot), outside_(outside) {}
+  TransferScheduler(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels, const HostKernels& host,
+                    std::uint32_t first_slot)
+      : lowered_(lowered),
+        steps_(std::move(steps)),
+        kernels_(kernels),
+        host_(host),
+        on_host_(lowered_, steps_, host_),
+        first_slot_(first_slot) {}
 
-  Result<std::vector<ProgramStep>> run() {
+  Result<ScheduledTransfers> run() {
     collect();
     const std::map<std::uint32_t, Made> made = collect_made();
-    if (states_.empty() && made.empty()) return std::move(steps_);
+    if (states_.empty() && made.empty()) return ScheduledTransfers{std::move(steps_), {}, {}};
+    on_host_.mark();
     split_reads();
     part_uses(made);
     BALEEN_TRY(split_updates());
+    BALEEN_TRY(update_in_place());
     BALEEN_TRY(find_uses());
-    if (states_.empty()) return std::move(steps_);
     for (const State& state : states_) {
       if (state.is_read) get(state);
       if (state.made) put(state);
     }
-    return weave();
+    if (!states_.empty()) steps_ = weave();
+    return ScheduledTransfers{std::move(steps_), std::move(outside_), on_host_.report()};
   }
 
  private:
@@ -195,7 +203,8 @@ class TransferScheduler {
       const Storage& storage = lowered_.storages[root];
       const bool in_pieces = storage.piece_bytes > 0 && storage.bytes > kFewPieces * storage.piece_bytes &&
                              is_early_update(lowered_, step) != is_early_update(lowered_, steps_[last]);
-      if (number - uses.number > uses.ahead + 1 || enters || in_pieces) uses.parts.emplace_back();
+      const bool to_host = step.on_host != steps_[last].on_host;  // which may then have it in its slot
+      if (number - uses.number > uses.ahead + 1 || enters || in_pieces || to_host) uses.parts.emplace_back();
     }
     uses.parts.back().push_back(s);
     uses.number = number;
@@ -208,24 +217,11 @@ class TransferScheduler {
     const std::uint32_t root = lowered_.root_of(old);
     for (uses.parts.pop_back(); !uses.parts.empty(); uses.parts.pop_back()) {
       const std::uint32_t storage = lowered_.add_storage(Storage(lowered_.storages[root]));
-      const auto own = [&](LowValue v) {
-        LoweredValue other = lowered_.values[v];
-        other.view.storage = storage;
-        return lowered_.add_value(std::move(other));
-      };
-      const auto change = [&](LowValue& v) {
-        if (v != kNone && lowered_.root_of(v) == root) v = own(v);
-      };
-      for (const StepNumber s : uses.parts.back()) {
-        for (auto* list : {&steps_[s].reads, &steps_[s].writes, &steps_[s].zeros}) std::ranges::for_each(*list, change);
-        for (Launch& launch : steps_[s].launches) std::ranges::for_each(launch.operands, change);
-        if (!steps_[s].call) continue;
-        for (EntryOf<LowValue>& entry : steps_[s].call->entries) {
-          change(entry.input);
-          change(entry.output);
-        }
-      }
-      states_.push_back({own(old), kNone});
+      std::map<LowValue, LowValue> changed;
+      for (const StepNumber s : uses.parts.back()) use_storage(lowered_, steps_[s], root, storage, 0, changed);
+      LoweredValue other = lowered_.values[old];
+      other.view.storage = storage;
+      states_.push_back({lowered_.add_value(std::move(other)), kNone});
     }
   }
 
@@ -233,7 +229,7 @@ class TransferScheduler {
   Status split_updates() {
     std::vector<StoredValue> stored;
     for (const State& state : states_) stored.push_back({state.old, state.next});
-    UpdatePieces pieces(lowered_, steps_, kernels_);
+    UpdatePieces pieces(lowered_, steps_, kernels_, host_);
     BALEEN_TRY(pieces.split(stored));
     std::vector<State> states;
     for (const UpdatePieces::Part& part : pieces.parts()) {
@@ -249,6 +245,16 @@ class TransferScheduler {
     for (State& state : states)
       if (state.from > 0) state.from = numbers[state.from - 1] + 1;
     states_ = std::move(states);
+    return {};
+  }
+
+  /// What runs where its states lie needs no buffers for them.
+  Status update_in_place() {
+    std::vector<StoredValue> stored;
+    for (const State& state : states_) stored.push_back({state.old, state.next});
+    BALEEN_TRY(on_host_.place(stored, transfers_));
+    std::erase_if(states_, [&](const State& state) { return on_host_.is_in_place(state.old); });
+    for (State& state : states_) state.from = on_host_.new_end(state.from);
     return {};
   }
 
@@ -313,7 +319,10 @@ class TransferScheduler {
     while (from > 0 && update - from < ahead && is_near(updates_[from - 1])) --from;
     const StepNumber at = update - from < ahead ? section_begin(updates_[from]) : updates_[from];
     lowered_.storages[lowered_.root_of(state.old)].is_got = true;
-    add(std::max(at, state.from), kGetBegins, state, false);
+    StepNumber begin = std::max(at, state.from);
+    for (const HostUpdates::Claim& claim : on_host_.claims(lowered_.storage_of(state.old).slot))
+      if (claim.from < *state.first) begin = std::max(begin, claim.until + 1);
+    add(begin, kGetBegins, state, false);
     add(*state.first, kGetOver, state, false);
     ++transfers_;
   }
@@ -326,6 +335,8 @@ class TransferScheduler {
     add(*state.made, kPutBegins, state, true);
     StepNumber end = in_turn ? *state.made + 1 : steps_.size();
     while (end < steps_.size() && steps_[end].section == steps_[*state.made].section) ++end;
+    for (const HostUpdates::Claim& claim : on_host_.claims(lowered_.storage_of(state.old).slot))
+      if (claim.from > *state.made) end = std::min(end, claim.from);
     const StepNumber at = over == updates_.end() ? end : std::min(*over, end);
     add(at, in_turn && at == end ? kTurnEnds : kPutOver, state, true);
     ++transfers_;
@@ -361,20 +372,21 @@ class TransferScheduler {
   Lowered& lowered_;
   std::vector<ProgramStep> steps_;
   KernelStore& kernels_;
+  const HostKernels host_;
+  HostUpdates on_host_;
   std::vector<State> states_;
   std::vector<StepNumber> updates_;  ///< the steps that use some state first, ascending
   const std::uint32_t first_slot_;
-  std::vector<OutsideSlot>& outside_;
+  std::vector<OutsideSlot> outside_;
   std::uint32_t transfers_ = 0;
   std::multimap<std::pair<StepNumber, Place>, ProgramStep> added_;
 };
 
 }  // namespace
 
-Result<std::vector<ProgramStep>> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps,
-                                                    KernelStore& kernels, std::uint32_t first_slot,
-                                                    std::vector<OutsideSlot>& outside) {
-  return TransferScheduler(lowered, std::move(steps), kernels, first_slot, outside).run();
+Result<ScheduledTransfers> schedule_transfers(Lowered& lowered, std::vector<ProgramStep> steps, KernelStore& kernels,
+                                              const HostKernels& host, std::uint32_t first_slot) {
+  return TransferScheduler(lowered, std::move(steps), kernels, host, first_slot).run();
 }
 
 }  // namespace baleen

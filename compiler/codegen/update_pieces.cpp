@@ -27,6 +27,24 @@ bool depends_on_places(const Op& op) {
 
 }  // namespace
 
+bool is_elementwise_update(const Lowered& lowered, const ProgramStep& step) {
+  const LoweredSection& section = lowered.sections[step.section];
+  if (section.loop >= 0 || step.launches.size() != 1 || step.call || step.wait_for != kNone || !step.zeros.empty() ||
+      step.launches[0].guard != Guard::always)
+    return false;
+  const Op& op = lowered.ops[step.op].op;
+  if (op.phase != Phase::update || !op.kind->has(kPointwise) || depends_on_places(op)) return false;
+  const std::set<LowValue> operands = operands_of(step);
+  std::set<LowValue> own(op.inputs.begin(), op.inputs.end());
+  own.insert(op.outputs.begin(), op.outputs.end());
+  if (own != operands) return false;  // other ops are computed with it
+  const std::int64_t all = lowered.elements(op.outputs[0]);
+  return std::ranges::all_of(operands, [&](LowValue v) {
+    const bool is_number = lowered.elements(v) == 1 && std::ranges::find(op.inputs, v) != op.inputs.end();
+    return is_number || (lowered.elements(v) == all && lowered.is_dense(v));
+  });
+}
+
 Status UpdatePieces::split(const std::vector<StoredValue>& stored) {
   values_ = stored;
   for (std::size_t n = 0; n < stored.size(); ++n) stored_.emplace(lowered_.root_of(stored[n].old), n);
@@ -72,23 +90,13 @@ bool UpdatePieces::is_alone(LowValue operand) const {
 
 /// Nothing: it is done at once.
 std::optional<UpdatePieces::Cut> UpdatePieces::cut_of(const ProgramStep& step) const {
-  const LoweredSection& section = lowered_.sections[step.section];
-  if (section.loop >= 0 || step.launches.size() != 1 || step.call || step.wait_for != kNone || !step.zeros.empty() ||
-      step.launches[0].guard != Guard::always)
-    return std::nullopt;
-  const Op& op = lowered_.ops[step.op].op;
-  if (op.phase != Phase::update || !op.kind->has(kPointwise) || depends_on_places(op)) return std::nullopt;
-  const std::set<LowValue> operands = operands_of(step);
-  std::set<LowValue> own(op.inputs.begin(), op.inputs.end());
-  own.insert(op.outputs.begin(), op.outputs.end());
-  if (own != operands) return std::nullopt;  // other ops are computed with it
-  const std::int64_t all = lowered_.elements(op.outputs[0]);
+  if (!is_elementwise_update(lowered_, step)) return std::nullopt;
+  const std::int64_t all = lowered_.elements(lowered_.ops[step.op].op.outputs[0]);
   std::uint64_t bytes = 0, widest = 1;
-  for (const LowValue v : operands) {
-    const bool is_whole = lowered_.elements(v) == all && lowered_.fills_storage(v);
-    const bool is_number = lowered_.elements(v) == 1 && std::ranges::find(op.inputs, v) != op.inputs.end();
-    if (!is_whole && !is_number) return std::nullopt;
-    if (!is_whole || !is_alone(v)) continue;
+  for (const LowValue v : operands_of(step)) {
+    if (lowered_.elements(v) != all) continue;
+    if (!step.on_host && !lowered_.fills_storage(v)) return std::nullopt;
+    if (!is_alone(v)) continue;
     const std::uint64_t piece = lowered_.storage_of(v).piece_bytes;
     bytes = bytes == 0 ? piece : std::min(bytes, piece);
     widest = std::max<std::uint64_t>(widest, dtype_size(lowered_.values[v].dtype));
@@ -103,6 +111,7 @@ std::optional<UpdatePieces::Cut> UpdatePieces::cut_of(const ProgramStep& step) c
 LowValue UpdatePieces::piece_of(LowValue operand, std::int64_t first, std::int64_t count,
                                 std::map<std::uint32_t, std::uint32_t>& own) {
   const std::uint32_t root = lowered_.root_of(operand);
+  first += lowered_.values[operand].view.offset;
   if (!is_alone(operand)) return add_stretch(lowered_, operand, root, first, count);
   const auto [storage, is_new] = own.try_emplace(root, 0);
   if (is_new) storage->second = add_part(lowered_, operand, first, count);
@@ -111,6 +120,8 @@ LowValue UpdatePieces::piece_of(LowValue operand, std::int64_t first, std::int64
 
 Status UpdatePieces::split(const ProgramStep& step, const Cut& cut, std::vector<ProgramStep>& result) {
   std::map<std::int64_t, std::pair<std::uint32_t, std::map<LowValue, LowValue>>> kernels;  // by elements of a piece
+  const bool beside = step.on_host && host_.by == HostKernels::By::host;
+  KernelStore& store = beside ? *host_.kernels : kernels_;
   for (std::int64_t first = 0; first < cut.all; first += cut.piece) {
     const std::int64_t count = std::min(cut.piece, cut.all - first);
     std::map<std::uint32_t, std::uint32_t> own;
@@ -131,13 +142,14 @@ Status UpdatePieces::split(const ProgramStep& step, const Cut& cut, std::vector<
       change(op.inputs);
       change(op.outputs);
       if (op.attributes.has("shape")) op.attributes.set("shape", Shape{count});
-      BALEEN_TRY_ASSIGN(kernel->second.first, kernels_.compile(RegionView(lowered_, {&op}), op));
+      BALEEN_TRY_ASSIGN(kernel->second.first, store.compile(RegionView(lowered_, {&op}), op));
       for (const auto& [whole, piece] : pieces) kernel->second.second[piece] = whole;
     }
     // The kernel's operands are those of the first piece of so many elements.
     Launch& launch = part.launches[0];
     launch.kernel = kernel->second.first;
-    launch.operands = kernels_[launch.kernel].operands;
+    launch.beside = beside;
+    launch.operands = store[launch.kernel].operands;
     for (LowValue& v : launch.operands)
       if (v != kNone) v = pieces.at(kernel->second.second.at(v));
     for (const auto& [root, own_storage] : own) {
@@ -146,18 +158,23 @@ Status UpdatePieces::split(const ProgramStep& step, const Cut& cut, std::vector<
       const StoredValue& whole = values_[number];
       const auto piece = [&](LowValue v) { return v == kNone ? kNone : piece_of(v, first, count, own); };
       parts_.push_back({number, {piece(whole.old), piece(whole.next)}});
-      if (whole.next != kNone) {
-        const auto reads = [&](LowValue v) { return lowered_.root_of(v) == storage; };
-        const auto read = std::ranges::find_if(part.reads, reads), written = std::ranges::find_if(part.writes, reads);
-        if (read != part.reads.end() && written != part.writes.end() && is_new &&
-            !kernels_.may_alias(launch.kernel, *written, *read))
-          return unsupported("`" + lowered_.values[whole.old].name +
-                             "` cannot be updated in pieces: the device has no kernel that does it in place");
-      }
+      if (whole.next != kNone && is_new) BALEEN_TRY(check_aliases(part, whole, storage));
     }
     result.push_back(std::move(part));
   }
   return {};
+}
+
+/// The first piece of so many elements, whose values are the kernel's.
+Status UpdatePieces::check_aliases(const ProgramStep& part, const StoredValue& whole, std::uint32_t storage) const {
+  const Launch& launch = part.launches[0];
+  const auto has = [&](LowValue v) { return lowered_.root_of(v) == storage; };
+  const auto read = std::ranges::find_if(part.reads, has), written = std::ranges::find_if(part.writes, has);
+  const KernelStore& store = launch.beside ? *host_.kernels : kernels_;
+  if (read == part.reads.end() || written == part.writes.end() || store.may_alias(launch.kernel, *written, *read))
+    return {};
+  return unsupported("`" + lowered_.values[whole.old].name + "` cannot be updated in pieces: " + store.whose() +
+                     " no kernel that does it in place");
 }
 
 }  // namespace baleen

@@ -14,6 +14,10 @@ struct StoredValue {
   LowValue old = kNone, next = kNone;
 };
 
+/// Whether a step of the update is one elementwise op and nothing else, on values that are there as a whole and lie in
+/// a row each, or are single numbers that it reads.
+bool is_elementwise_update(const Lowered& lowered, const ProgramStep& step);
+
 /// Splits steps of the update that are one elementwise op: each of several steps in a row then handles a piece of all
 /// operands. Operands in the store that no other step has in the same buffer have a buffer for each piece; others stay
 /// as they are, and steps see a part of them. Elements are computed by the same expression, so no bit changes.
@@ -25,8 +29,9 @@ class UpdatePieces {
     StoredValue value;
   };
 
-  UpdatePieces(Lowered& lowered, std::vector<ProgramStep>& steps, KernelStore& kernels)
-      : lowered_(lowered), steps_(steps), kernels_(kernels) {}
+  /// `host`: steps that say so run there, whose kernels are compiled for that.
+  UpdatePieces(Lowered& lowered, std::vector<ProgramStep>& steps, KernelStore& kernels, const HostKernels& host)
+      : lowered_(lowered), steps_(steps), kernels_(kernels), host_(host) {}
 
   /// Once. `stored`: all that lies in the store, one per buffer.
   Status split(const std::vector<StoredValue>& stored);
@@ -44,12 +49,14 @@ class UpdatePieces {
   std::optional<Cut> cut_of(const ProgramStep& step) const;
   bool is_alone(LowValue operand) const;
   Status split(const ProgramStep& step, const Cut& cut, std::vector<ProgramStep>& result);
+  Status check_aliases(const ProgramStep& part, const StoredValue& whole, std::uint32_t storage) const;
   LowValue piece_of(LowValue operand, std::int64_t first, std::int64_t count,
                     std::map<std::uint32_t, std::uint32_t>& own);
 
   Lowered& lowered_;
   std::vector<ProgramStep>& steps_;
   KernelStore& kernels_;
+  const HostKernels& host_;
   std::vector<Part> parts_;
   std::vector<std::size_t> numbers_;
   std::map<std::uint32_t, std::size_t> stored_;  ///< by root: its number

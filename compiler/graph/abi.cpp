@@ -149,6 +149,14 @@ void AbiGraph::add_context_verbs() {
       return self(p).keep(sdk::caught_error());
     }
   };
+  table_.place_behind = [](void* p, OpId id, OpId other) {
+    Graph& graph = self(p).graph_;
+    if (self(p).refuses()) return static_cast<baleen_status_t>(BALEEN_UNSUPPORTED);
+    for (const OpId one : {id, other})
+      if (one >= graph.op_count() || !graph.op(one).live) return self(p).keep(invalid("place_behind: no such op"));
+    graph.place_behind(id, other);
+    return static_cast<baleen_status_t>(BALEEN_OK);
+  };
   table_.tag = [](void* p, OpId id, baleen_string_t key) -> baleen_string_t {
     const Graph& graph = self(p).graph_;
     if (id >= graph.op_count() || !graph.op(id).live) return abi("");

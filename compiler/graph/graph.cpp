@@ -285,6 +285,7 @@ Status Graph::replace(ValueId from, ValueId to) {
   now.layout = old.layout;
   now.offloaded_ahead = old.offloaded_ahead;
   now.offloaded_piece = old.offloaded_piece;
+  now.updated_on_host = old.updated_on_host;
   return redirect(from, to);
 }
 
@@ -363,6 +364,8 @@ bool is_cast(const Graph& graph, const Op& op) {
   return is_floating(from.dtype) && is_floating(to.dtype) && from.dtype != to.dtype && from.shape == to.shape &&
          code.size() == 1 && code[0].opcode == BALEEN_X_INPUT;
 }
+
+bool is_maximum(const Op& op) { return op.kind->name == "reduce" && op.attributes.text("kind") == "max"; }
 
 void Graph::erase(OpId id) {
   Op& op = ops_[id];
@@ -455,9 +458,11 @@ Status Graph::order_by_need(const std::vector<OpId>& old) {
     place(id);
     const auto stands_in = redirected_.find(id);
     if (stands_in != redirected_.end() && is_unused(id)) place(stands_in->second);
+    if (const auto found = behind_.find(id); found != behind_.end()) std::ranges::for_each(found->second, place);
   }
   for (OpId id : order_) place(id);
   redirected_.clear();
+  behind_.clear();
   return reorder(order);
 }
 

@@ -33,6 +33,7 @@ struct Value {
   /// Not 0: it lies in the offload store between its uses, and is got while so many others of such values run.
   std::uint32_t offloaded_ahead = 0;
   std::uint64_t offloaded_piece = 0;  ///< bytes of it that an elementwise update has at a time; 0: all
+  bool updated_on_host = false;       ///< where it lies, if its update is elementwise
   Ids users;                          ///< each live user once, ascending
 
   std::size_t rank() const { return shape.size(); }
@@ -163,6 +164,8 @@ class Graph {
   void remove_dead();
   /// Restores topological order after redirects (stable: keeps the present order where it can).
   Status normalise();
+  /// The next `order_by_need` puts `op`, which is not of its old order, right behind `other`.
+  void place_behind(OpId op, OpId other) { behind_[other].push_back(op); }
   /// Puts the ops of `old` in that order as far as what they read allows, and each other op right before the first that
   /// needs it; but what an op of `old` was redirected to, if nobody uses that op any more, takes its place.
   Status order_by_need(const std::vector<OpId>& old);
@@ -193,6 +196,7 @@ class Graph {
   Alike<Attributes> attributes_;
   mutable Alike<std::pair<std::uint64_t, std::shared_ptr<const Iteration>>> letters_;
   OpsByHash by_hash_;
+  std::unordered_map<OpId, std::vector<OpId>> behind_;
   std::unordered_map<OpId, OpId> redirected_;  ///< since the last `order_by_need`: who makes what an op made
   Mesh mesh_;
   Context context_;
@@ -210,6 +214,8 @@ std::string title_of(const Op& op);
 
 /// Whether an op gives its one operand's numbers in another floating dtype, and does nothing else.
 bool is_cast(const Graph& graph, const Op& op);
+/// Whether an op gives the largest of its elements: maxima of parts can be compared again.
+bool is_maximum(const Op& op);
 
 /// A stable 64-bit hash of structure, types, attributes and names (not of ids of dead ops): ranks compare it.
 std::uint64_t hash(const Graph& graph);

@@ -68,6 +68,7 @@ std::string type_text(const Value& value) {
   std::string text = std::string(dtype_name(value.dtype)) + " " + to_string(value.shape);
   if (!value.layout.empty()) text += " {" + to_string(value.layout) + "}";
   if (value.offloaded_ahead > 0) text += " [offloaded_ahead=" + std::to_string(value.offloaded_ahead) + "]";
+  if (value.updated_on_host) text += " [updated_on_host]";
   if (value.offloaded_piece > 0) text += " [offloaded_piece=" + std::to_string(value.offloaded_piece) + "]";
   return text;
 }

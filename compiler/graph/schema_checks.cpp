@@ -21,6 +21,7 @@ bool operands_fit(const OpSchema& schema, const std::vector<sdk::ValueType>& inp
     if (inputs[i].shape.size() > BALEEN_MAX_RANK) return false;
     if (operand.has(BALEEN_OPERAND_IDS) && dtype != BALEEN_I32) return false;
     if (!operand.has(BALEEN_OPERAND_FLOATING)) continue;
+    if (is_fp8(dtype) && !operand.has(BALEEN_OPERAND_FP8)) return false;
     if (!is_floating(dtype) || (first && (first->dtype == BALEEN_F64) != (dtype == BALEEN_F64))) return false;
     first = &inputs[i];
   }
@@ -39,7 +40,8 @@ Status refuse_operands(const std::string& kind, const OpSchema& schema, const st
       return invalid(kind + ": " + operand.name + " " + sdk::shape_text(inputs[i].shape) +
                      " has too many dimensions; at most " + std::to_string(BALEEN_MAX_RANK) + " are possible");
     if (operand.has(BALEEN_OPERAND_IDS)) BALEEN_TRY(sdk::check_ids(kind, {operand.name, inputs[i]}));
-    if (operand.has(BALEEN_OPERAND_FLOATING)) floats.push_back({operand.name, inputs[i]});
+    if (operand.has(BALEEN_OPERAND_FLOATING))
+      floats.push_back({operand.name, inputs[i], operand.has(BALEEN_OPERAND_FP8)});
   }
   return sdk::check_floats(kind, floats);
 }

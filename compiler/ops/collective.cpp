@@ -42,6 +42,8 @@ Result<Types> infer_conversion(CollectiveOp collective, const InferContext& cont
   const bool fits = count == 1 ? collective_between(from[0], to[0]) == collective
                                : collective == CollectiveOp::all_to_all && renests(from, to);
   if (!fits) return invalid(kind + " does not turn " + before + " into " + after);
+  const bool reduces = std::any_of(from.begin(), from.end(), [](const Placement& p) { return p.is_partial(); });
+  if (reduces) BALEEN_TRY(check_reducible(kind, context.inputs[0]));
   return Types{context.inputs[0]};
 }
 
@@ -66,6 +68,11 @@ Status check_mesh_axes(const std::string& kind, const Attributes& attributes) {
   const bool ascending = std::adjacent_find(axes.begin(), axes.end(), std::greater_equal<>()) == axes.end();
   if (!axes.empty() && axes[0] >= 0 && ascending) return {};
   return invalid(kind + ": `axes` is " + to_string(axes) + "; it lists numbers of mesh axes, ascending");
+}
+
+Status check_reducible(const std::string& kind, const ValueType& x) {
+  if (!is_fp8(x.dtype)) return {};
+  return invalid(kind + " of " + type_text(x) + ": 8 bits are moved between ranks and not reduced; cast them first");
 }
 
 Status register_collective(OpRegistry& registry) {

@@ -8,6 +8,9 @@ namespace baleen::ops {
 /// `axes` lists one or more mesh axes, ascending.
 Status check_mesh_axes(const std::string& kind, const Attributes& attributes);
 
+/// 8 bits have no sums.
+Status check_reducible(const std::string& kind, const ValueType& x);
+
 /// The form for values of a local region, which have shapes and no layout: extents change where pieces are joined or
 /// cut.
 Result<Types> infer_local_collective(CollectiveOp collective, const InferContext& context);

@@ -149,6 +149,9 @@ Result<Types> infer_local_collective(CollectiveOp collective, const InferContext
   BALEEN_TRY(check_count(kind, context, 1, 1));
   ValueType y = context.inputs[0];
   if (context.attributes.has("size")) BALEEN_TRY(check_size(kind, context.attributes));
+  const bool reduces = collective == CollectiveOp::all_reduce || collective == CollectiveOp::reduce ||
+                       collective == CollectiveOp::reduce_scatter;
+  if (reduces) BALEEN_TRY(check_reducible(kind, context.inputs[0]));
   if (collective == CollectiveOp::all_gather) BALEEN_TRY(join(kind, "dim", context, y));
   if (collective == CollectiveOp::reduce_scatter) BALEEN_TRY(divide(kind, "dim", context, y));
   if (collective == CollectiveOp::all_to_all) {

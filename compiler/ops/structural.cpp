@@ -14,8 +14,11 @@ Result<Types> infer_assign(const InferContext& context) {
 }
 
 Result<Types> infer_accumulate_micro(const InferContext& context) {
-  BALEEN_TRY(check_attributes("accumulate_micro", context.attributes, {}));
+  BALEEN_TRY(check_attributes("accumulate_micro", context.attributes, {{"reduction", AttributeType::text, false}}));
   BALEEN_TRY(check_count("accumulate_micro", context, 1, 1));
+  if (context.attributes.has("reduction") && context.attributes.text("reduction") != "max")
+    return invalid("accumulate_micro: `reduction` is \"" + context.attributes.text("reduction") +
+                   "\"; it is \"max\" or left out");
   BALEEN_TRY(check_floats("accumulate_micro", {{"the input", context.inputs[0]}}));
   return Types{context.inputs[0]};
 }
@@ -47,7 +50,7 @@ Status register_structural(OpRegistry& registry) {
                            .cost = cost_per_element(0)}));
   const auto linear = [](const Graph& graph, const Op& op) {
     Iteration result = elementwise(graph, op);
-    result.linear = {{0}};
+    if (!op.attributes.has("reduction")) result.linear = {{0}};
     return result;
   };
   return registry.add({.name = "accumulate_micro",

@@ -10,8 +10,6 @@
 namespace baleen {
 namespace {
 
-bool is_maximum(const Op& op) { return op.kind->name == "reduce" && op.attributes.text("kind") == "max"; }
-
 bool is_conversion(const Op& op) { return op.kind->has(kStructural) && op.attributes.has("from"); }
 
 class LayoutChecker {
@@ -169,7 +167,7 @@ class LayoutChecker {
     };
     if (all([&](ValueId v) { return on(v, axis).is_replicate(); })) return true;
     if (on(first, axis).is_at()) return all([&](ValueId v) { return on(v, axis) == on(first, axis); });
-    if (passes_partial(op, letters, axis) || is_flat(op, letters, axis)) return true;
+    if (passes_partial(op, letters, axis) || passes_maxima(op, axis) || is_flat(op, letters, axis)) return true;
     return std::any_of(letters.letters.begin(), letters.letters.end(),
                        [&](const Letter& letter) { return shards(op, letters, letter.name, axis); });
   }
@@ -190,6 +188,12 @@ class LayoutChecker {
     return std::any_of(sets.begin(), sets.end(), same) &&
            std::all_of(op.outputs.begin(), op.outputs.end(),
                        [&](ValueId v) { return on(v, axis) == Placement::partial(); });
+  }
+
+  /// The largest over micro-batches of a rank's maxima is a maximum of a part still.
+  bool passes_maxima(const Op& op, std::size_t axis) const {
+    return op.kind->name == "accumulate_micro" && op.attributes.has("reduction") &&
+           on(op.inputs[0], axis) == Placement::partial_max() && on(op.outputs[0], axis) == Placement::partial_max();
   }
 
   bool is_flat(const Op& op, const OpLetters& letters, std::size_t axis) const {

@@ -29,7 +29,6 @@ class InternalLowerer {
 
  private:
   const Layout& layout(ValueId v) const { return graph_.value(v).layout; }
-  bool is_maximum(const Op& op) const { return op.kind->name == "reduce" && op.attributes.text("kind") == "max"; }
 
   /// Whether some input is cut along a letter that the op reduces inside.
   bool reduces_a_cut(const Op& op) const {

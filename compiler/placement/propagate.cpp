@@ -284,10 +284,14 @@ class Propagator {
     return copies_.bytes(v, layout);
   }
 
-  /// A parameter seen through a view or a cast is still that parameter.
+  /// A parameter seen through a view or a cast, or scaled by numbers, is still that parameter.
   bool is_view_of_parameter(const Op& op) const {
-    return op.phase != Phase::update && op.inputs.size() == 1 && op.outputs.size() == 1 && strict_[op.inputs[0]] &&
-           (op.kind->has(kView) || op.kind->has(kPointwise));
+    if (op.phase == Phase::update || op.inputs.empty() || op.outputs.size() != 1 || !strict_[op.inputs[0]])
+      return false;
+    const bool is_alone = std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](ValueId v) {
+      return op.kind->has(kPointwise) && graph_.value(v).rank() == 0;
+    });
+    return is_alone && (op.kind->has(kView) || op.kind->has(kPointwise));
   }
 
   void finish(const Op& op, const OpPlacement& placed) {

@@ -1,4 +1,5 @@
-/// \file Walks a graph once and decides what is cut along `micro`, what is partial and where it accumulates.
+/// \file Walks a graph once and decides what is cut along `micro`, what is partial, a sum or a maximum, and where it
+/// accumulates.
 #include "compiler/plan/passes.hpp"
 
 #include <algorithm>
@@ -119,7 +120,8 @@ class MicroSharder {
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
       if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
-      place(now.outputs[i], dim == std::string::npos ? Placement::partial() : Placement::shard(static_cast<int>(dim)));
+      const Placement part = is_maximum(now) ? Placement::partial_max() : Placement::partial();
+      place(now.outputs[i], dim == std::string::npos ? part : Placement::shard(static_cast<int>(dim)));
     }
     return {};
   }
@@ -144,7 +146,7 @@ class MicroSharder {
       letter = here;
     }
     for (const auto& internal : letters.internal)
-      if (internal.letter == *letter) return refuse(op, "reduces over the batch");
+      if (internal.letter == *letter && !is_maximum(op)) return refuse(op, "reduces over the batch");
     return *letter;
   }
 
@@ -220,10 +222,12 @@ class MicroSharder {
     const Op& op = graph_.op(id);
     for (std::uint32_t i = 0; i < op.inputs.size(); ++i)
       if (placement(op.inputs[i]).is_partial()) partial.push_back(i);
+    const bool sums = std::all_of(partial.begin(), partial.end(),
+                                  [&](std::uint32_t i) { return placement(op.inputs[i]) == Placement::partial(); });
     const bool accumulated = std::any_of(partial.begin(), partial.end(),
                                          [&](std::uint32_t i) { return needed_whole_.contains(op.inputs[i]); });
     // The update reads sums over all micro-batches: a gradient is added up as it is, not as the update scales it.
-    if (op.kind->iteration && op.phase != Phase::update && !accumulated && others_in_time(op)) {
+    if (op.kind->iteration && op.phase != Phase::update && sums && !accumulated && others_in_time(op)) {
       for (auto set : iteration_of(graph_, op).linear) {
         std::sort(set.begin(), set.end());
         if (set != partial) continue;
@@ -245,7 +249,9 @@ class MicroSharder {
     const Op* producer = graph_.producer(v);
     const Phase phase = producer->phase;
     graph_.context() = {phase, kNone, producer->name, producer->where};
-    BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}));
+    Attributes attributes;
+    if (placement(v) == Placement::partial_max()) attributes.set("reduction", std::string("max"));
+    BALEEN_TRY_ASSIGN(const ValueId result, graph_.append1("accumulate_micro", {v}, std::move(attributes)));
     place_like(result, v, Placement::replicate());
     const Role role = graph_.value(v).role;
     // A sum over micro-batches in the backward pass is a gradient, or a part of one that is still to be reduced.

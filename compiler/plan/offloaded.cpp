@@ -6,7 +6,8 @@
 namespace baleen {
 
 Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vector<PlannedGraph>& graphs) {
-  std::map<std::string, std::pair<std::uint32_t, std::uint64_t>> outside;  // how far ahead, bytes of a piece
+  // How far ahead, bytes of a piece, whether the host updates it.
+  std::map<std::string, std::tuple<std::uint32_t, std::uint64_t, bool>> outside;
   std::map<std::string, std::string> readers;  // of a state: a graph that is no training step
   for (const PlannedGraph& planned : graphs) {
     const Graph& graph = planned.scheduled.graph;
@@ -16,7 +17,8 @@ Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vect
       if (op.outputs.size() != 1 || !op.inputs.empty()) continue;
       const Value& value = graph.value(op.outputs[0]);
       if (const std::uint32_t wanted = value.offloaded_ahead; wanted > 0)
-        outside[value.name] = std::max(outside[value.name], std::pair(wanted, value.offloaded_piece));
+        outside[value.name] =
+            std::max(outside[value.name], std::tuple(wanted, value.offloaded_piece, value.updated_on_host));
       else if (value.role == Role::state && !updates)
         readers.emplace(value.name, planned.name);
     }
@@ -27,7 +29,7 @@ Status settle_offloaded(std::vector<PersistentSpec>& persistent, const std::vect
                      "` reads it, and is no training step; leave the state out of what is offloaded");
   for (PersistentSpec& spec : persistent)
     if (const auto found = outside.find(spec.name); found != outside.end())
-      std::tie(spec.offloaded_ahead, spec.offloaded_piece) = found->second;
+      std::tie(spec.offloaded_ahead, spec.offloaded_piece, spec.updated_on_host) = found->second;
   return {};
 }
 

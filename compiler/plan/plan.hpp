@@ -62,6 +62,7 @@ struct PersistentSpec {
   /// A state that lies in the offload store between its uses, and is got so many updates ahead.
   std::optional<std::uint32_t> offloaded_ahead = {};
   std::uint64_t offloaded_piece = 0;  ///< bytes of it that an elementwise update has at a time; 0: all
+  bool updated_on_host = false;       ///< where it lies, if its update is elementwise
   bool is_of_strategy = false;        ///< a strategy added it for itself
 };
 

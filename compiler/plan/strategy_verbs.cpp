@@ -257,6 +257,9 @@ ScheduleVerbs::ScheduleVerbs(Graph& graph, const baleen_mesh_t& mesh, std::int64
   table_.update_in_pieces = [](void* p, ValueId value, std::uint64_t bytes) {
     return self(p).run([&] { return self(p).update_in_pieces(value, bytes); });
   };
+  table_.update_on_host = [](void* p, ValueId value) {
+    return self(p).run([&] { return self(p).update_on_host(value); });
+  };
   table_.set_offloaded = [](void* p, ValueId state, std::uint32_t ahead) {
     return self(p).run([&] { return self(p).set_offloaded(state, ahead); });
   };
@@ -333,6 +336,16 @@ Status ScheduleVerbs::update_in_pieces(ValueId number, std::uint64_t bytes) {
     return invalid("`" + graph_.value(number).name + "` cannot be updated in pieces of " + std::to_string(bytes) +
                    " bytes; give a multiple of " + std::to_string(BALEEN_PIECE_BYTES));
   graph_.value(number).offloaded_piece = bytes;
+  return {};
+}
+
+Status ScheduleVerbs::update_on_host(ValueId number) {
+  if (number >= graph_.value_count() || graph_.value(number).offloaded_ahead == 0)
+    return invalid("value " + std::to_string(number) + " is not offloaded, so it cannot be updated where it lies");
+  Value& value = graph_.value(number);
+  if (!graph_.op(value.producer).inputs.empty())
+    return invalid("`" + value.name + "` is made in each step, so it is not updated; name states and parameters");
+  value.updated_on_host = true;
   return {};
 }
 

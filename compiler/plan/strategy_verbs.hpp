@@ -117,6 +117,7 @@ class ScheduleVerbs : public Verbs<ScheduleVerbs, baleen_schedule_t> {
   Status coalesce(const std::vector<OpId>& ops);
   Status set_offloaded(ValueId source, std::uint32_t ahead);
   Status update_in_pieces(ValueId value, std::uint64_t bytes);
+  Status update_on_host(ValueId value);
   Status check_collective(OpId op) const;
 
   Graph& graph_;

@@ -101,6 +101,9 @@ class Communicator {
   bool allocates() const { return transport_->allocates(); }
   Result<void*> allocate(std::uint64_t bytes) { return transport_->allocate(bytes); }
   void release(void* base) { transport_->release(base); }
+  /// Memory of its own on the device that a lease has handed over; UNSUPPORTED where it has none.
+  Result<void*> allocate_on_device(std::uint64_t bytes) { return transport_->allocate_on_device(bytes); }
+  void release_on_device(void* base) { transport_->release_on_device(base); }
   bool registers() const { return transport_->registers(); }
   /// Whether collectives also work in a device's memory of this kind.
   bool takes(std::string_view memory) const { return transport_->takes(memory); }

@@ -58,6 +58,8 @@ Result<Arena> Arena::create_shared(Device& device, Communicator& communicator, s
     arena.bytes_ = bytes;
     return arena;
   }
+  auto of_transport = create_by_transport(device, communicator, bytes);
+  if (of_transport || of_transport.error().code != BALEEN_UNSUPPORTED) return of_transport;
   BALEEN_TRY_ASSIGN(Arena arena, create(device, bytes, BALEEN_ARENA_SHARED));
   if (!communicator.registers()) return arena;
   BALEEN_TRY(communicator.add_arena(arena.base_, bytes));
@@ -65,9 +67,20 @@ Result<Arena> Arena::create_shared(Device& device, Communicator& communicator, s
   return arena;
 }
 
+Result<Arena> Arena::create_by_transport(Device& device, Communicator& communicator, std::uint64_t bytes) {
+  Arena arena;
+  BALEEN_TRY_ASSIGN(arena.lease_, communicator.lease(device.handle(), device.table()));
+  if (!arena.lease_) return unsupported("the transport does not work on the device");
+  BALEEN_TRY_ASSIGN(arena.base_, communicator.allocate_on_device(bytes));
+  arena.communicator_ = &communicator;
+  arena.bytes_ = bytes;
+  return arena;
+}
+
 Arena::Arena(Arena&& other) noexcept { *this = std::move(other); }
 
 Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(lease_, other.lease_);
   std::swap(device_, other.device_);
   std::swap(communicator_, other.communicator_);
   std::swap(kind_, other.kind_);
@@ -78,7 +91,10 @@ Arena& Arena::operator=(Arena&& other) noexcept {
 
 Arena::~Arena() {
   if (communicator_ && device_) communicator_->remove_arena(base_);
-  if (communicator_ && !device_) communicator_->release(base_);
+  if (lease_ && communicator_)
+    communicator_->release_on_device(base_);
+  else if (communicator_ && !device_)
+    communicator_->release(base_);
   if (device_) device_->table().arena_destroy(device_->handle(), kind_, base_, bytes_);
 }
 

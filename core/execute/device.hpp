@@ -77,8 +77,8 @@ class Arena {
  public:
   /// Fails with NO_MEMORY where the device has not got `bytes`.
   static Result<Arena> create(Device& device, std::uint64_t bytes, baleen_arena_kind_t kind = BALEEN_ARENA_PRIVATE);
-  /// For collectives too: the transport's own memory where it has such and the device can use it, else the device's,
-  /// made known to the transport.
+  /// For collectives too: the transport's own memory where it has such and the device can use it, or has it on the
+  /// device, else the device's, made known to the transport.
   static Result<Arena> create_shared(Device& device, Communicator& communicator, std::uint64_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept;
@@ -90,6 +90,9 @@ class Arena {
   std::uint64_t bytes() const { return bytes_; }
 
  private:
+  static Result<Arena> create_by_transport(Device& device, Communicator& communicator, std::uint64_t bytes);
+
+  Lease lease_;                           ///< where it is the transport's memory on the device
   Device* device_ = nullptr;              ///< whose memory it is
   Communicator* communicator_ = nullptr;  ///< whose memory it is, if not the device's; or that knows it
   void* base_ = nullptr;

@@ -10,7 +10,8 @@ bool DeviceTarget::supports(const baleen_region_t& region) const {
 Result<TargetKernel> DeviceTarget::compile(const baleen_region_t& region) const {
   baleen_kernel_t made{};
   made.size = sizeof(made);
-  BALEEN_TRY(device_.check(device_.table().compile(device_.handle(), &region, &made)));
+  const auto compile = ahead_ ? ahead_->begin : device_.table().compile;
+  BALEEN_TRY(device_.check(compile(device_.handle(), &region, &made)));
   TargetKernel kernel;
   kernel.handle = std::shared_ptr<void>(
       made.kernel, [&device = device_](void* handle) { device.table().release(device.handle(), handle); });
@@ -19,6 +20,10 @@ Result<TargetKernel> DeviceTarget::compile(const baleen_region_t& region) const 
   for (std::uint64_t i = 0; i < made.alias_count; ++i)
     kernel.aliases.emplace_back(made.aliases[i].output, made.aliases[i].input);
   return kernel;
+}
+
+Status DeviceTarget::finish(const std::shared_ptr<void>& kernel) const {
+  return ahead_ ? device_.check(ahead_->finish(device_.handle(), kernel.get())) : Status();
 }
 
 }  // namespace baleen

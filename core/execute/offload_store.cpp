@@ -35,6 +35,7 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
   spec.outstanding = needs.outstanding + 1;  // `read` and `write` may come beside them
   spec.budget = needs.budget;
   spec.who = abi(needs.who);
+  made->maps_ = needs.maps;
   if (needs.device) {
     const baleen_device_memory_t& memory = *needs.device->memory();
     made->pinning_ = {sizeof(baleen_offload_pinning_t), needs.device->handle(), memory.pin, memory.unpin};
@@ -58,17 +59,19 @@ Status OffloadStore::reserve(const std::vector<OutsideSlot>& slots) {
   std::vector<baleen_offload_slot_t> list;
   for (const OutsideSlot& slot : slots) list.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
   BALEEN_TRY(plugin_.check(table_->reserve(store_, list.data(), list.size())));
-  return pinning_.pin ? map_slots(*device_, list.size()) : Status();
+  if (!pinning_.pin && !maps_) return {};
+  BALEEN_TRY(map_slots(list.size()));
+  if (!pinning_.pin) return {};
+  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(*device_, bases_));
+  return {};
 }
 
-Status OffloadStore::map_slots(const Device& device, std::size_t count) {
-  std::vector<std::byte*> bases;
+Status OffloadStore::map_slots(std::size_t count) {
   for (std::size_t slot = 0; slot < count; ++slot) {
     void* base = nullptr;
     BALEEN_TRY(plugin_.check(table_->map(store_, static_cast<std::uint32_t>(slot), &base)));
-    bases.push_back(static_cast<std::byte*>(base));
+    bases_.push_back(static_cast<std::byte*>(base));
   }
-  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, bases));
   return {};
 }
 
@@ -83,7 +86,8 @@ Result<baleen_offload_speed_t> OffloadStore::measure_copies(Device& device, doub
   constexpr std::uint64_t kBytes = 64 << 20;
   const baleen_offload_slot_t slot{sizeof slot, abi(std::string_view("measured")), kBytes};
   BALEEN_TRY(plugin_.check(table_->reserve(store_, &slot, 1)));
-  BALEEN_TRY(map_slots(device, 1));
+  BALEEN_TRY(map_slots(1));
+  BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, bases_));
   BALEEN_TRY_ASSIGN(const Arena arena, Arena::create(device, kBytes));
   return copies_->measure(arena.base(), kBytes, seconds);
 }

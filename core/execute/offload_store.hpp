@@ -24,6 +24,7 @@ class OffloadStore {
     /// A device with memory of its own whose copies are to reach the slots of a store that maps them; it outlives the
     /// store. Null: what is moved is the host's memory.
     const Device* device = nullptr;
+    bool maps = false;  ///< slots are used in place; of a store that maps them
   };
   /// What is moved: bytes of a slot, and memory of the host, or of the device that copies to and from slots.
   struct Part {
@@ -38,6 +39,9 @@ class OffloadStore {
     baleen_event_t* done = nullptr;
     std::uint64_t done_value = 0;
   };
+
+  /// Where a slot lies, to be used in place: of a store that was asked to map its slots (`Needs::maps`).
+  std::byte* memory(std::uint32_t slot) const { return bases_[slot]; }
 
   /// Whether slots of this plugin's stores lie in the host's memory, where a device's copies may reach them.
   static Result<bool> maps(const Plugin& plugin);
@@ -68,7 +72,7 @@ class OffloadStore {
  private:
   explicit OffloadStore(Plugin plugin) : plugin_(plugin) {}
   Status enqueue(bool is_put, const Part& part, const Events& events);
-  Status map_slots(const Device& device, std::size_t count);
+  Status map_slots(std::size_t count);
   Status wait_for(bool is_put, const Part& part);
 
   Plugin plugin_;
@@ -77,6 +81,8 @@ class OffloadStore {
   std::uint64_t alignment_ = 1;
   baleen_offload_pinning_t pinning_{};
   const Device* device_ = nullptr;  ///< whose copies reach the slots
+  bool maps_ = false;
+  std::vector<std::byte*> bases_;  ///< of slots that are used in place
   std::unique_ptr<DirectCopies> copies_;
 };
 

@@ -11,6 +11,7 @@
 #include "baleen/plugin.hpp"
 #include "core/execute/device_target.hpp"
 #include "core/execute/program_impl.hpp"
+#include "core/execute/updates_beside.hpp"
 
 namespace baleen {
 namespace {
@@ -24,10 +25,12 @@ std::int64_t now() {
 const char* category_of(Instruction::Kind kind) {
   switch (kind) {
     case Instruction::Kind::launch:
+    case Instruction::Kind::launch_beside:
     case Instruction::Kind::zero: return "compute";
     case Instruction::Kind::begin:
     case Instruction::Kind::transfer: return "begin";
     case Instruction::Kind::wait:
+    case Instruction::Kind::join:
     case Instruction::Kind::settle: return "wait";
     case Instruction::Kind::poison: break;
   }
@@ -92,6 +95,7 @@ class Runner {
   /// Whether what stores and peers were to bring has come. A peer that was lost behind that changes nothing here; of
   /// what is staged the device raises the events, which tell nothing of the transport.
   Status check_others() {
+    if (program_.cores) BALEEN_TRY(program_.cores->check());
     if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
     if (program_.calls.empty() || (!program_.staging && !has_open_calls(program_))) return {};
     return program_.communicator->check();
@@ -173,13 +177,17 @@ class Runner {
     return {};
   }
 
-  bool shows(const Instruction& i) const { return i.kind == Instruction::Kind::launch && watch_->wants_launches(); }
+  bool shows(const Instruction& i) const {
+    const bool is_launch = i.kind == Instruction::Kind::launch || i.kind == Instruction::Kind::launch_beside;
+    return is_launch && watch_->wants_launches();
+  }
   std::size_t first_address(const Instruction& i) const { return i.first_address + i.per_micro * launch_.micro; }
 
   Status before(const Instruction& i) {
     BALEEN_TRY(watch_->before(i));
     if (!shows(i)) return {};
     BALEEN_TRY(synchronize());
+    if (i.kind == Instruction::Kind::launch_beside) wait_for_copies(program_, i);
     const std::size_t first = first_address(i);
     return watch_->before_launch(executable_, i, static_cast<std::uint32_t>(first), &program_.addresses[first]);
   }
@@ -188,6 +196,7 @@ class Runner {
     BALEEN_TRY(watch_->after(i));
     if (!shows(i)) return {};
     BALEEN_TRY(synchronize());
+    if (i.kind == Instruction::Kind::launch_beside) wait_beside(program_, i);
     const std::size_t first = first_address(i);
     return watch_->after_launch(executable_, i, static_cast<std::uint32_t>(first), &program_.addresses[first]);
   }
@@ -224,8 +233,10 @@ class Runner {
     if (i.kind == Instruction::Kind::wait) return wait(program_.calls[i.call], i.behind);
     if (i.kind == Instruction::Kind::transfer) return begin(program_.transfers[i.call]);
     if (i.kind == Instruction::Kind::settle) return wait(program_.transfers[i.call]);
+    if (i.kind == Instruction::Kind::join) return join_beside(program_, i, launch_.stream);
     launch_.tensors = addresses;
     launch_.scratch = addresses[i.address_count - 1];
+    if (i.kind == Instruction::Kind::launch_beside) return launch_beside(program_, i, launch_);
     void* const kernel = executable_.kernels[i.kernel].get();
     if (const baleen_block_watch_t* blocks = watch_ ? watch_->blocks(i) : nullptr)
       return program_.block_launches->launch(kernel, launch_, *blocks);
@@ -264,6 +275,7 @@ class Runner {
   /// The buffer is free, or made, when the stream has come to this point.
   Status begin(ProgramTransfer& transfer) {
     const ExecutableTransfer& what = *transfer.what;
+    if (what.is_copy()) return begin_copy(program_, transfer, launch_.stream);
     if (what.is_put) BALEEN_TRY(copy(memory_of(what), program_.addresses[what.address], what.bytes));
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
@@ -277,7 +289,7 @@ class Runner {
     const ExecutableTransfer& what = *transfer.what;
     BALEEN_TRY(
         program_.device->check(table_.stream_wait(device_, launch_.stream, transfer.done.get(), transfer.begun)));
-    if (program_.store->is_direct()) return {};
+    if (what.is_copy() || program_.store->is_direct()) return {};
     // The host waits too: a store has room for what is under way by the program's order, not for all that a stream may
     // be ahead of it. And what failed is not computed with.
     BALEEN_TRY(synchronize());
@@ -298,6 +310,7 @@ class Runner {
     const std::int64_t begin = now();
     BALEEN_TRY(execute(i));
     BALEEN_TRY(synchronize());
+    if (i.kind == Instruction::Kind::launch_beside) wait_beside(program_, i);
     if (const char* category = category_of(i.kind))
       options_.spans->push_back({executable_.labels[i.label].c_str(), category, begin, now(), i.work});
     return {};
@@ -343,25 +356,37 @@ void Program::settle_transfers() {
     transfer.done->word = 0;  // it would say so of later ones too
     transfer.begun = 0;
   }
+  settle_beside(*impl_);
 }
 
 Result<Program> Program::compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,
-                                 const CompileOptions& options) {
-  BALEEN_TRY_ASSIGN(Executable executable, baleen::compile(scheduled, DeviceTarget(device), persistent, options));
+                                 CompileOptions options, const Device* host) {
+  const DeviceTarget target(device), beside(host ? *host : device);
+  if (host) options.host = host == &device ? &target : &beside;
+  BALEEN_TRY_ASSIGN(Executable executable, baleen::compile(scheduled, target, persistent, options));
   return Program(std::move(executable), device);
 }
 
 const Executable& Program::executable() const { return impl_->executable; }
 
-void Program::bind(void* persistent_arena, void* work_arena, OffloadStores* store) {
+void Program::bind(void* persistent_arena, void* work_arena, OffloadStores* store, HostCores* cores) {
   impl_->store = store;
+  impl_->cores = cores;
   impl_->persistent_base = persistent_arena;
   impl_->work_base = work_arena;
   impl_->sequences.clear();
   impl_->addresses.clear();
   for (const AddressSource& source : impl_->executable.sources) {
-    char* base = static_cast<char*>(source.arena == AddressSource::Arena::persistent ? persistent_arena : work_arena);
-    impl_->addresses.push_back(source.arena == AddressSource::Arena::none ? nullptr : base + source.offset);
+    void* base = nullptr;
+    switch (source.arena) {
+      case AddressSource::Arena::none: break;
+      case AddressSource::Arena::work: base = work_arena; break;
+      case AddressSource::Arena::persistent: base = persistent_arena; break;
+      case AddressSource::Arena::slot: base = store->memory(source.slot); break;
+      case AddressSource::Arena::pinned: base = cores->pinned(); break;
+    }
+    const bool is_none = source.arena == AddressSource::Arena::none;
+    impl_->addresses.push_back(is_none ? nullptr : static_cast<char*>(base) + source.offset);
   }
 }
 

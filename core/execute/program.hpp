@@ -10,6 +10,7 @@
 #include "compiler/codegen/compile.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/execute/device.hpp"
+#include "core/execute/host_cores.hpp"
 #include "core/execute/offload_stores.hpp"
 #include "core/execute/staging.hpp"
 #include "core/execute/traffic.hpp"
@@ -23,6 +24,8 @@ class BlockLaunches;
 class InstructionWatch {
  public:
   virtual ~InstructionWatch() = default;
+  /// A step begins, and has looked at nothing yet; a failure ends the run.
+  virtual Status begins_step() { return {}; }
   /// `launches`: null where the device tells of no blocks.
   virtual bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) = 0;
   virtual Status before(const Instruction& instruction) = 0;  ///< a failure ends the run
@@ -41,8 +44,9 @@ class InstructionWatch {
 class Program {
  public:
   /// What `compile` (compiler/codegen) makes for the device, ready to be bound. The device must outlive the program.
+  /// `host`: runs updates where their states lie (CompileOptions::host); may be the device itself, and outlives it too.
   static Result<Program> compile(const ScheduledGraph& scheduled, Device& device, const PersistentLayout& persistent,
-                                 const CompileOptions& options = {});
+                                 CompileOptions options = {}, const Device* host = nullptr);
   /// Of an executable that was compiled for this device.
   Program(Executable executable, Device& device);
 
@@ -65,8 +69,9 @@ class Program {
   double flops() const { return executable().flops; }  ///< of one run, by the kinds' cost rules
 
   /// Fixes all addresses. Both arenas must outlive the program's runs, and so must the store, which a program with
-  /// offloaded states needs; its slots are those of the layout that the program was compiled for.
-  void bind(void* persistent_arena, void* work_arena, OffloadStores* store = nullptr);
+  /// offloaded states needs; its slots are those of the layout that the program was compiled for. `cores`: what a
+  /// program needs that has updates beside the device.
+  void bind(void* persistent_arena, void* work_arena, OffloadStores* store = nullptr, HostCores* cores = nullptr);
   /// Whether it calls a transport.
   bool communicates() const { return !executable().groups.empty(); }
   /// Whether its calls touch the persistent arena; they always may touch the work arena.

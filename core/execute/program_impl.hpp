@@ -45,11 +45,20 @@ struct ProgramTransfer {
   std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
 };
 
+/// A launch on the host's cores beside the device.
+struct ProgramBeside {
+  ProgramBeside() { done->size = sizeof(baleen_event_t); }
+
+  std::unique_ptr<baleen_event_t> done = std::make_unique<baleen_event_t>();
+  std::uint64_t begun = 0;  ///< times; the value of `done` when the last is over
+};
+
 struct ProgramImpl {
   ProgramImpl(Executable made, Device& on)
       : executable(std::move(made)), device(&on), sequences(on), block_launches(BlockLaunches::of(on)) {
     for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
     for (const ExecutableTransfer& transfer : executable.transfers) transfers.emplace_back(transfer);
+    beside.resize(executable.beside.size());
     issued.size = awaited.size = sizeof(baleen_event_t);
     poison.assign(executable.poison_bytes, static_cast<char>(0xff));
   }
@@ -63,6 +72,8 @@ struct ProgramImpl {
   std::vector<void*> addresses;    ///< as the executable's `sources`, once bound
   std::vector<ProgramCall> calls;
   std::vector<ProgramTransfer> transfers;
+  std::vector<ProgramBeside> beside;
+  HostCores* cores = nullptr;      ///< once bound, where there are launches beside the device
   OffloadStores* store = nullptr;  ///< once bound, where there are transfers
   Communicator* communicator = nullptr;
   std::string name;            ///< once connected

@@ -13,6 +13,7 @@ std::map<std::uint32_t, OffloadTraffic> offload_traffic_by_slot(const Executable
     for (const Instruction& i : segment.instructions) {
       if (i.kind != Instruction::Kind::transfer) continue;
       const ExecutableTransfer& transfer = executable.transfers[i.call];
+      if (transfer.is_copy()) continue;
       const std::int64_t turns = segment.loop >= 0 ? executable.micro_batches : 1;
       for (std::int64_t turn = 0; turn < turns; ++turn)
         if (is_due(i.guard, turn, turns))
@@ -32,8 +33,12 @@ std::uint32_t transfers_at_once(const Executable& executable) {
   std::uint32_t open = 0, most = 0;
   for (const Segment& segment : executable.segments)  // what begins in a loop is over in the same turn
     for (const Instruction& i : segment.instructions) {
-      if (i.kind == Instruction::Kind::transfer) most = std::max(most, ++open);
-      if (i.kind == Instruction::Kind::settle) --open;
+      const bool moves = i.kind == Instruction::Kind::transfer || i.kind == Instruction::Kind::settle;
+      if (!moves || executable.transfers[i.call].is_copy()) continue;
+      if (i.kind == Instruction::Kind::transfer)
+        most = std::max(most, ++open);
+      else
+        --open;
     }
   return most;
 }

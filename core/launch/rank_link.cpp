@@ -27,6 +27,10 @@ Status RankLink::state() const {
 
 void RankLink::at(std::int64_t step, const char* phase) {
   step_.store(step, std::memory_order_relaxed);
+  at(phase);
+}
+
+void RankLink::at(const char* phase) {
   phase_.store(phase, std::memory_order_relaxed);
   beat();
 }

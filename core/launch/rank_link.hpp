@@ -42,6 +42,8 @@ class RankLink {
   /// How far this rank is, so that its launcher knows should it die. Locks and allocates nothing; `phase` outlives the
   /// link.
   void at(std::int64_t step, const char* phase);
+  /// The same, in the step that it was in last.
+  void at(const char* phase);
   /// As `at`: this rank begins its collective of that number, counted from 1. A launcher may name ranks that differ in
   /// it for long.
   void begins(std::int64_t collective);

@@ -2,6 +2,7 @@
 #include "core/runtime/dataset.hpp"
 
 #include "baleen/caught.hpp"
+#include "core/runtime/count.hpp"
 #include "core/runtime/dataset_info.hpp"
 
 namespace baleen {
@@ -111,8 +112,7 @@ BatchReader::BatchReader(std::shared_ptr<Dataset> data, std::int64_t batch, std:
       batch_(batch),
       rows_(std::move(rows)),
       dtype_(dtype),
-      position_(first_row),
-      thread_([this, first_row] { work(first_row); }) {}
+      thread_([this, first_row, rows = rows_] { work(first_row, rows); }) {}
 
 BatchReader::~BatchReader() {
   {
@@ -124,17 +124,17 @@ BatchReader::~BatchReader() {
 }
 
 /// A batch for which there is no memory is an error of who wants it, and no end of this thread.
-Result<Batch> BatchReader::read_batch(std::int64_t row) const {
+Result<Batch> BatchReader::read_batch(std::int64_t row, const std::vector<Range>& rows) const {
   try {
-    return data_->read(BALEEN_TRAIN, row, rows_, dtype_);
+    return data_->read(BALEEN_TRAIN, row, rows, dtype_);
   } catch (...) {
     return sdk::caught_error();
   }
 }
 
-void BatchReader::work(std::int64_t row) {
+void BatchReader::work(std::int64_t row, const std::vector<Range>& rows) {
   for (;; row += batch_) {
-    auto read = std::make_unique<Result<Batch>>(read_batch(row));
+    auto read = std::make_unique<Ready>(Ready{row, rows, read_batch(row, rows)});
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return stop_ || !ready_; });
     if (stop_) return;
@@ -143,14 +143,27 @@ void BatchReader::work(std::int64_t row) {
   }
 }
 
-Result<Batch> BatchReader::next() {
+Error BatchReader::wrong_rows(const Ready& ready, std::int64_t row) const {
+  const auto text = [](std::int64_t first, const std::vector<Range>& rows) {
+    std::string all;
+    for (const Range& run : rows)
+      all +=
+          (all.empty() ? "" : ", ") + std::to_string(first + run.begin) + " to " + std::to_string(first + run.end - 1);
+    return all;
+  };
+  return {BALEEN_DAMAGED,
+          "rows " + text(ready.row, ready.rows) + " of the data were read where " + text(row, rows_) + " come next" +
+              kLostBit,
+          {}};
+}
+
+Result<Batch> BatchReader::next(std::int64_t row) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ready_ != nullptr; });
-  Result<Batch> batch = std::move(*ready_);
-  ready_.reset();
-  if (batch) position_ += batch_;
+  const std::unique_ptr<Ready> ready = std::move(ready_);
   changed_.notify_all();
-  return batch;
+  if (ready->row != row || ready->rows != rows_) return wrong_rows(*ready, row);
+  return std::move(ready->batch);
 }
 
 }  // namespace baleen

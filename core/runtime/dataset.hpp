@@ -92,23 +92,28 @@ class BatchReader {
   BatchReader(const BatchReader&) = delete;
   BatchReader& operator=(const BatchReader&) = delete;
 
-  /// The next batch; waits for it.
-  Result<Batch> next();
-  /// The row after the last batch handed out: the cursor to save.
-  std::int64_t position() const { return position_; }
+  /// The next batch, which its user takes to begin at this row of the stream; waits for it. DAMAGED where other rows
+  /// were read.
+  Result<Batch> next(std::int64_t row);
 
  private:
-  void work(std::int64_t row);
-  Result<Batch> read_batch(std::int64_t row) const;
+  /// A batch with what was read for it.
+  struct Ready {
+    std::int64_t row;
+    std::vector<Range> rows;
+    Result<Batch> batch;
+  };
+  void work(std::int64_t row, const std::vector<Range>& rows);
+  Error wrong_rows(const Ready& ready, std::int64_t row) const;
+  Result<Batch> read_batch(std::int64_t row, const std::vector<Range>& rows) const;
 
   std::shared_ptr<Dataset> data_;
   std::int64_t batch_;
-  std::vector<Range> rows_;
+  std::vector<Range> rows_;  ///< the thread has its own
   baleen_dtype_t dtype_;
-  std::int64_t position_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unique_ptr<Result<Batch>> ready_;
+  std::unique_ptr<Ready> ready_;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -51,6 +51,10 @@ Result<FirstNotFinite::Count> FirstNotFinite::count(const OperandInfo& operand, 
     case BALEEN_F64: each_element<std::uint64_t>(bytes_.data(), operand, 52, add); break;
     case BALEEN_F16: each_element<std::uint16_t>(bytes_.data(), operand, 10, add); break;
     case BALEEN_BF16: each_element<std::uint16_t>(bytes_.data(), operand, 7, add); break;
+    case BALEEN_E5M2: each_element<std::uint8_t>(bytes_.data(), operand, 2, add); break;
+    case BALEEN_E4M3:  // all ones is NaN; with another fraction they are an exponent like others
+      each_element<std::uint8_t>(bytes_.data(), operand, 0, [&](bool is_nan, bool, bool) { add(is_nan, true, false); });
+      break;
     default: each_element<std::uint32_t>(bytes_.data(), operand, 23, add);
   }
   return found;

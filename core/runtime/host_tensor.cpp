@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "baleen/dtype.hpp"
+#include "baleen/fp8.hpp"
 #include "baleen/half.hpp"
 
 namespace baleen {
@@ -55,6 +56,8 @@ std::vector<double> numbers_of(const HostTensor& tensor) {
     case BALEEN_F32: widen<float>(tensor, numbers, same); break;
     case BALEEN_BF16: widen<std::uint16_t>(tensor, numbers, from_bf16); break;
     case BALEEN_F16: widen<std::uint16_t>(tensor, numbers, from_fp16); break;
+    case BALEEN_E4M3: widen<std::uint8_t>(tensor, numbers, from_e4m3); break;
+    case BALEEN_E5M2: widen<std::uint8_t>(tensor, numbers, from_e5m2); break;
     case BALEEN_I32: widen<std::int32_t>(tensor, numbers, same); break;
     case BALEEN_I64: widen<std::int64_t>(tensor, numbers, same); break;
     default: widen<std::uint8_t>(tensor, numbers, same); break;
@@ -74,6 +77,12 @@ Result<HostTensor> tensor_of(const std::vector<double>& numbers, baleen_dtype_t 
       break;
     case BALEEN_F16:
       narrow<std::uint16_t>(numbers, tensor, [](double number) { return to_fp16(static_cast<float>(number)); });
+      break;
+    case BALEEN_E4M3:
+      narrow<std::uint8_t>(numbers, tensor, [](double number) { return to_e4m3(static_cast<float>(number)); });
+      break;
+    case BALEEN_E5M2:
+      narrow<std::uint8_t>(numbers, tensor, [](double number) { return to_e5m2(static_cast<float>(number)); });
       break;
     case BALEEN_I32: BALEEN_TRY(narrow_integers<std::int32_t>(numbers, tensor)); break;
     case BALEEN_I64: BALEEN_TRY(narrow_integers<std::int64_t>(numbers, tensor)); break;

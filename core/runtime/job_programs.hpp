@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/execute/program.hpp"
+#include "core/runtime/count.hpp"
 
 namespace baleen {
 
@@ -16,7 +17,7 @@ struct JobProgram {
   std::vector<StopRule> stops;
   Program program;
   std::int64_t from_step = 0;  ///< of role train: the step from which it is run
-  std::int64_t runs = 0;       ///< of a program that learns
+  Count runs = 0;              ///< of a program that learns
 };
 
 struct JobPrograms {
@@ -28,6 +29,8 @@ struct JobPrograms {
     std::uint64_t staged_piece_bytes = 0;  ///< as in CompileOptions
     bool store_maps = false;               ///< slots of the offload store lie in the host's memory
     bool describes = false;                ///< operands of the programs that train
+    /// A device that works on the host's memory, for updates that strategies want there, beside one that does not.
+    const Device* host = nullptr;
   };
   /// Fills this with the programs of the rank at `at`. Allocates nothing on the device, which outlives them.
   Status compile_all(const Plan& plan, Device& device, const Coordinates& at, const Beside& beside);
@@ -52,6 +55,18 @@ struct JobPrograms {
   bool moves_directly = false;
   /// Pinned bytes that others pass through on such a device.
   std::uint64_t transfer_staging() const;
+  /// Whether updates run in the memory of slots, and whether they do so beside the device.
+  bool updates_in_place = false, updates_beside = false;
+  /// Why updates that strategies want there do not; empty: they do, or none of them wants it.
+  std::string why_on_device;
+  /// Pinned bytes of updates beside the device.
+  std::uint64_t beside_bytes() const;
+
+ private:
+  const Device* choose_host(const Plan& plan, const Device& device, const Beside& beside);
 };
+
+/// Whether a strategy wants updates to run on the host's cores.
+bool wants_host_updates(const Plan& plan);
 
 }  // namespace baleen

@@ -291,20 +291,30 @@ OffloadTraffic Session::offload_traffic() const {
   return last ? last->program.offload_traffic() : OffloadTraffic();
 }
 
+const HostUpdateReport& Session::host_updates() const {
+  static const HostUpdateReport kNone;
+  return impl_->train ? impl_->train->program.executable().host_updates : kNone;
+}
+
+const std::string& Session::why_on_device() const { return impl_->why_on_device; }
+bool Session::updates_beside() const { return impl_->updates_beside; }
+
 Result<Facts> Session::step() {
   Impl& impl = *impl_;
   if (!impl.train) return invalid("this session has the job's programs alone: it cannot train");
   const auto begin = Clock::now();
   impl.was_undone = false;
   impl.undone_rows = 0;
+  if (impl.options.watch) BALEEN_TRY(impl.options.watch->begins_step());
   impl.train = impl.train_at(impl.steps_done);
   const BatchShare& share = impl.shares.at(impl.train->name);
   if (!impl.reader)
     impl.reader =
-        std::make_unique<BatchReader>(impl.data, impl.options.batch, share.rows(), impl.options.dtype, impl.first_row);
+        std::make_unique<BatchReader>(impl.data, impl.options.batch, share.rows(), impl.options.dtype, impl.position);
   const auto& doing = impl.options.doing;
   if (doing) doing("reading data");
-  BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next());
+  BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next(impl.position));
+  impl.position.add(impl.options.batch);
   if (doing) doing("training");
   Program& program = impl.train->program;
   impl.segment_ns.resize(program.segments().size(), 0);
@@ -320,7 +330,7 @@ Result<Facts> Session::step() {
     impl.undone_rows = impl.options.batch;  // it does not count
     return std::move(ran).error();
   }
-  ++impl.steps_done;
+  impl.steps_done.add(1);
   BALEEN_TRY_ASSIGN(Facts facts, impl.means(program));
   facts.merge(Facts(impl.last));
   BALEEN_TRY_ASSIGN(facts["gradient_norm"], impl.get_number(program, "gradient_norm"));
@@ -418,6 +428,13 @@ const std::map<std::string, std::uint64_t>& Session::schedule_digests() const { 
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }
+std::string Session::damaged_count() const {
+  if (!impl_->steps_done.is_right()) return "the number of steps of the job";
+  if (!impl_->position.is_right()) return "the job's place in the data";
+  for (const JobProgram& one : impl_->programs)
+    if (!one.runs.is_right()) return "the number of runs of program `" + one.name + "`";
+  return {};
+}
 std::int64_t Session::progress() const {
   std::int64_t done = steps_done();
   if (done == 0)
@@ -426,10 +443,7 @@ std::int64_t Session::progress() const {
   return done;
 }
 std::uint64_t Session::seed() const { return impl_->options.seed; }
-std::int64_t Session::position() const {
-  if (!impl_->reader) return impl_->first_row;
-  return impl_->reader->position() - impl_->undone_rows;
-}
+std::int64_t Session::position() const { return impl_->position - impl_->undone_rows; }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 bool Session::is_late() const { return impl_->persistent.find(kLateCountsState) != nullptr; }

@@ -35,6 +35,9 @@ struct SessionOptions {
   std::optional<MemoryBudget> offloaded = {};     ///< a bound on what states take outside the device, in all places
   std::vector<OffloadPlace> offload_places = {};  ///< nearest first, with what `open_store` makes
   bool store_maps = false;                        ///< slots of all of them lie in the host's memory
+  /// A device that works on the host's memory, for updates that the plan wants there beside a device that does not;
+  /// borrowed, outlives the session.
+  const Device* host_device = nullptr;
   /// Opens the store of a place; asked only where the plan keeps something there.
   std::function<Result<std::unique_ptr<OffloadStore>>(std::size_t place, const OffloadStore::Needs&)> open_store = {};
   /// Told what a step does now: "reading data", "training". Does not wait; the text lives as long as the process.
@@ -89,6 +92,9 @@ class Session {
   bool was_undone() const;
   std::int64_t steps() const;
   std::int64_t steps_done() const;
+  /// Of what memory has lost a bit, among the numbers that a training goes by: its steps, its place in the data, the
+  /// runs of programs that learn; for messages. Empty: of none.
+  std::string damaged_count() const;
   /// How far it is: steps, and in a job of programs alone their runs.
   std::int64_t progress() const;
   std::uint64_t seed() const;
@@ -129,8 +135,8 @@ class Session {
   /// Planned bytes: "parameters", "optimizer", "control", "inputs", "activations", "gradients", "scratch", "device",
   /// and "total", which is exactly what is allocated on the device; where collectives are staged also "pinned", the
   /// host's memory that they pass through, and where states lie in offload stores "offloaded", the bytes of their
-  /// slots ("offloaded.NAME" of each where there are several), and "pinned_states", what these pass through; none is
-  /// part of the total.
+  /// slots ("offloaded.NAME" of each where there are several), and "pinned_states", what these pass through, or
+  /// "pinned_updates", what updates on the host's cores exchange with the device in; none is part of the total.
   const std::map<std::string, std::uint64_t>& planned_bytes() const;
   /// What is held at once beside model states (session_memory).
   const WorkingBytes& working() const;
@@ -140,6 +146,10 @@ class Session {
   std::vector<Traffic> traffic() const;
   /// What one training step moves of states that lie in an offload store.
   OffloadTraffic offload_traffic() const;
+  /// What of its update runs where states lie, and what does not; why not, where that is no matter of the update.
+  const HostUpdateReport& host_updates() const;
+  const std::string& why_on_device() const;
+  bool updates_beside() const;  ///< on the host's cores, beside a device with memory of its own
 
  private:
   Session();

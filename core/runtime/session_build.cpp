@@ -29,7 +29,7 @@ Status Session::Impl::compile(const Plan& plan) {
   for (const PlannedGraph& planned : plan.graphs) add_learned(planned, learned_beside);
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
-  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true}));
+  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true, options.host_device}));
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
@@ -69,8 +69,11 @@ Status Session::Impl::allocate() {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
   if (slots() > 0) BALEEN_TRY(open_stores());
+  if (updates_beside) {
+    BALEEN_TRY_ASSIGN(cores, HostCores::create(device, *options.host_device, beside_bytes()));
+  }
   for (JobProgram& one : programs) {
-    one.program.bind(persistent_arena.base(), work_arena.base(), store.get());
+    one.program.bind(persistent_arena.base(), work_arena.base(), store.get(), cores.get());
     if (options.communicator) BALEEN_TRY(one.program.connect(*options.communicator, one.name, staging.get()));
     BALEEN_TRY(numbers.reserve(device, one.program));
   }
@@ -84,9 +87,9 @@ Status Session::Impl::open_stores() {
     if (!placed.uses[i].is_used()) continue;
     const std::optional<MemoryBudget>& own = options.offload_places[i].budget;
     const std::optional<MemoryBudget>& budget = own ? own : options.offloaded;
-    BALEEN_TRY_ASSIGN(stores[i],
-                      options.open_store(i, {transfers_at_once(), budget ? budget->bytes : 0,
-                                             "rank " + std::to_string(rank), moves_directly ? &device : nullptr}));
+    BALEEN_TRY_ASSIGN(stores[i], options.open_store(i, {transfers_at_once(), budget ? budget->bytes : 0,
+                                                        "rank " + std::to_string(rank),
+                                                        moves_directly ? &device : nullptr, updates_in_place}));
   }
   store = std::make_unique<OffloadStores>(std::move(stores));
   BALEEN_TRY(store->pin(device, transfer_staging()));

@@ -29,13 +29,13 @@ struct Session::Impl : JobPrograms {
   Arena persistent_arena, work_arena;
   PlacedSlots placed;                        ///< of the programs' slots
   std::unique_ptr<OffloadStores> store;      ///< of these; ended before the arenas
+  std::unique_ptr<HostCores> cores;          ///< where updates run beside the device; ended before the store
   std::unique_ptr<Staging> staging;          ///< where the transport does not reach the arenas
   std::unique_ptr<ShardGather> gather;       ///< made when it is first needed
   JobProgram* train = nullptr;               ///< that which a step runs; null in a plan without it
   std::map<std::string, BatchShare> shares;  ///< of the programs that read the data, by name
   std::unique_ptr<BatchReader> reader;
-  std::int64_t steps_done = 0;
-  std::int64_t first_row = 0;  ///< of the train stream, where the reader begins
+  Count steps_done, position;  ///< the second: the row of the train stream that comes next
   Facts last;
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;

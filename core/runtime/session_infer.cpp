@@ -78,7 +78,7 @@ Status Session::resume(std::int64_t steps_done, std::int64_t position,
                        const std::map<std::string, std::int64_t>& runs) {
   if (impl_->reader) return internal("a session that has begun is resumed");
   impl_->steps_done = steps_done;
-  impl_->first_row = position;
+  impl_->position = position;
   for (JobProgram& one : impl_->programs)
     if (const auto found = runs.find(one.name); found != runs.end()) one.runs = found->second;
   return {};
@@ -95,7 +95,8 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   JobProgram& chosen = *std::ranges::find(impl.programs, name, &JobProgram::name);
   BALEEN_TRY(check_inputs(chosen, inputs));
   const bool learns = chosen.role == GraphRole::learn;
-  const std::int64_t step = learns ? chosen.runs++ : impl.steps_done;
+  const std::int64_t step = learns ? chosen.runs : impl.steps_done;
+  if (learns) chosen.runs.add(1);
   const auto put = [&]() -> Status {
     for (const NamedType& input : chosen.inputs)
       BALEEN_TRY(impl.put_piece(chosen.program, input, inputs.at(input.name)));
@@ -124,7 +125,7 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
       const bool was_whole = std::exchange(impl.is_whole, false);  // until it is taken back
       BALEEN_TRY_ASSIGN(where, impl.find_not_finite(chosen.program, static_cast<std::uint64_t>(step), put));
       impl.is_whole = was_whole && impl.was_undone;
-      if (impl.was_undone) --chosen.runs;
+      if (impl.was_undone) chosen.runs.add(-1);
     }
     BALEEN_TRY(impl.check_finite(chosen.program, loss, norm, "in " + run, *this, where));
   }

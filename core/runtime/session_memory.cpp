@@ -24,9 +24,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return text;
 }
 
-bool is_on_device(const std::string& kind) {
-  return kind != "pinned" && kind != "pinned_states" && !kind.starts_with("offloaded");
-}
+bool is_on_device(const std::string& kind) { return !kind.starts_with("pinned") && !kind.starts_with("offloaded"); }
 
 std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const Device& device) {
   std::map<std::string, std::uint64_t> planned;
@@ -55,6 +53,7 @@ std::map<std::string, std::uint64_t> plan_memory(const JobPrograms& job, const D
   planned["total"] = persistent.bytes + work.arena_bytes + device.info().private_bytes;
   if (const std::uint64_t pinned = job.staging().total(); pinned > 0) planned["pinned"] = pinned;
   if (const std::uint64_t pinned = job.transfer_staging(); pinned > 0) planned["pinned_states"] = pinned;
+  if (const std::uint64_t pinned = job.beside_bytes(); pinned > 0) planned["pinned_updates"] = pinned;
   if (job.slots() > 0) planned["offloaded"] = job.offloaded_bytes();
   return planned;
 }

@@ -70,7 +70,7 @@ Result<std::string> Session::Impl::repeat_step() {
   BALEEN_TRY_ASSIGN(std::string where,
                     find_not_finite(train->program, static_cast<std::uint64_t>(step), [&]() -> Status {
                       const BatchShare& share = shares.at(train->name);
-                      const std::int64_t row = reader->position() - options.batch;
+                      const std::int64_t row = position - options.batch;
                       BALEEN_TRY_ASSIGN(Batch batch, data->read(BALEEN_TRAIN, row, share.rows(), options.dtype));
                       BALEEN_TRY(put_batch(train->program, share, std::move(batch)));
                       const auto scalars = put_scalars(*train, step);

@@ -1,6 +1,9 @@
 /// \file One line a tensor: its number, a space, its digest.
 #include "frontend/checkpoint/digests.hpp"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <charconv>
 #include <sstream>
 
@@ -12,6 +15,8 @@ std::string digest_text(std::uint64_t digest) {
     digits[digits.size() - 1 - i] = "0123456789abcdef"[digest >> 4 * i & 15];
   return digits;
 }
+
+std::string digest_of(std::string_view text) { return digest_text(XXH3_64bits(text.data(), text.size())); }
 
 std::string digests_text(const std::vector<std::uint64_t>& digests) {
   std::string text;

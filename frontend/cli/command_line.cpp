@@ -3,19 +3,19 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "core/input/nearest.hpp"
 #include "core/plugin/kinds.hpp"
-#include "core/plugin/option_value.hpp"
+#include "frontend/cli/bench_words.hpp"
 #include "frontend/cli/checkpoint_words.hpp"
 #include "frontend/cli/help_format.hpp"
 #include "frontend/cli/load_words.hpp"
 #include "frontend/cli/option_checks.hpp"
+#include "frontend/cli/plugin_flag_words.hpp"
+#include "frontend/cli/plugin_words.hpp"
 #include "frontend/cli/tokenizer_words.hpp"
 #include "frontend/cli/trained_words.hpp"
-#include "frontend/validate/launched_rank.hpp"
 
 namespace baleen::app {
 namespace {
@@ -59,19 +59,6 @@ struct EarlyWords {
 
 constexpr const char* kValidate = "validate";
 
-const char* type_name(const Option& option) {
-  if (option.type != BALEEN_OPTION_STRING) return "N";
-  return option.name == "path" ? "FILE" : "TEXT";
-}
-
-/// A plugin's flag while CLI11 fills it.
-struct Slot {
-  const Descriptor* plugin;
-  const Option* option;
-  CLI::Option* flag = nullptr;
-  std::vector<std::string> words;
-};
-
 /// One reading of the command line: owns what CLI11 writes into.
 class Parser {
  public:
@@ -91,7 +78,7 @@ class Parser {
     add_plan();
     add_bench();
     for (CLI::App* sub : {run_, verify_, infer_, evaluate_, predict_, generate_, graph_, plan_, bench_})
-      add_flags(*sub);  // last: our own words are taken by then
+      flags_.add_to(*sub, sub == run_);  // last: our own words are taken by then
     add_plugins();
     add_validate();
     add_new();
@@ -282,43 +269,13 @@ class Parser {
 
   void add_bench() {
     bench_ = subcommand("bench", "Measure a part of what the manifest describes");
-    // A word, not a subcommand, so that options may stand on either side of it.
-    bench_->add_option("WHAT", bench_what_, "What to measure: transport, every collective by size and group")
-        ->required()
-        ->check(CLI::IsMember({"transport"}))
-        ->type_name("");
-    bench_->add_option("--collective", bench_options_.collectives, "Only this one; may be repeated")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    bench_
-        ->add_option("--group", bench_options_.groups,
-                     "Only groups along these axes of the mesh, as in data or data+tensor; may be repeated")
-        ->type_name("AXES")
-        ->allow_extra_args(false);
-    const auto size = [&](const char* word, std::uint64_t& out, const char* help) {
-      bench_->add_option(word, out, help)
-          ->type_name("BYTES")
-          ->transform(CLI::AsSizeValue(false))
-          ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 40));
-    };
-    size("--from", bench_options_.from, "The smallest size, as in 8 or 64KiB; sizes grow fourfold [8]");
-    size("--to", bench_options_.to, "The largest size [256MiB]");
-    bench_->add_option("--seconds", bench_options_.seconds, "How long to measure each size")
-        ->type_name("X")
-        ->capture_default_str()
-        ->check(CLI::Range(1e-3, 3600.0));
-    bench_->add_flag("--own-memory", bench_options_.own_memory, "Buffers that are not the transport's own");
-    bench_->add_flag("--json", bench_options_.json, "For programs: everything, as one JSON object");
+    add_bench_words(*bench_, bench_what_, bench_options_);
     add_host(*bench_, bench_options_.host);
   }
 
   void add_plugins() {
     list_ = subcommand("plugins", "List the plugins that are found");
-    auto* names = list_->add_option("NAME", plugins_options_.names, "Show these with their options")->type_name("");
-    auto* json = list_->add_flag("--json", plugins_options_.json, "For programs: everything, as one JSON object");
-    list_->add_flag("--stub", plugins_options_.stub, "For editors: the ops of plugins, as a Lua file of annotations")
-        ->excludes(json)
-        ->excludes(names);
+    add_list_words(*list_, plugins_options_);
   }
 
   /// `--set` is about the plugin here: there is no manifest.
@@ -326,75 +283,17 @@ class Parser {
     validate_ = app_.add_subcommand(kValidate, "Test a plugin: each case in a process of its own, with a time limit");
     validate_->allow_extras();
     early_.add_plugins_to(*validate_);
-    validate_->add_option("FILE", validate_options_.file, "The plugin's shared library")->required()->type_name("");
-    validate_
-        ->add_option("--set", validate_options_.sets, "An option of the plugin, as in --set rows=100; may be repeated")
-        ->type_name("OPTION=VALUE")
-        ->allow_extra_args(false);
-    validate_->add_option("--only", validate_options_.only, "Run this case alone; may be repeated")
-        ->type_name("CASE")
-        ->allow_extra_args(false);
-    validate_->add_option("--limit", validate_options_.limit, "Seconds for each case")
-        ->type_name("SECONDS")
-        ->capture_default_str()
-        ->check(CLI::Range(0.1, 3600.0));
-    validate_->add_flag("--json", validate_options_.json, "For programs: everything, as one JSON object");
-    // Ranks of a launcher under test; no words for users.
-    validate_->add_option("--launch-rank", validate_options_.launch_rank)->group("");
-    validate_->add_option("--launch-folder", validate_options_.launch_folder)->group("");
-    validate_->add_option(validate::kLaunchWord, validate_options_.launch_word)->group("");
+    add_validate_words(*validate_, validate_options_);
   }
 
   void add_new() {
     new_ = subcommand("new", "Write a new plugin: a folder with a source that works, its build, its test and a job");
-    new_->add_option(
-            "KIND", new_options_.kind,
-            "What it is to be: optimizer, data, monitor, op, strategy, checkpoint, offload, compute or transport")
-        ->required()
-        ->type_name("");
-    new_->add_option("NAME", new_options_.name, "Its name, and its folder's")->required()->type_name("");
-    new_->add_flag("--c", new_options_.in_c, "In C (optimizers)");
+    add_new_words(*new_, new_options_);
   }
 
   void add_secret() {
     secret_ = subcommand("secret", "Make a file with a new secret for the hosts of a job; only you can read it");
     secret_->add_option("FILE", secret_options_.file, "The file to make")->required()->type_name("");
-  }
-
-  /// A flag for each option of a plugin that asks for one, of monitors where there is something to record. A word that
-  /// is taken stays with whoever had it first.
-  void add_flags(CLI::App& sub) {
-    for (const Descriptor& plugin : plugins_)
-      for (const Option& option : plugin.options) {
-        const std::string word = kEnd + option.cli;
-        const bool records = plugin.kind != "monitor" || &sub == run_;
-        if (option.cli.empty() || !records || sub.get_option_no_throw(word)) continue;
-        Slot& slot = slots_.emplace_back(Slot{&plugin, &option, nullptr, {}});
-        const bool is_switch = option.type == BALEEN_OPTION_BOOL;
-        slot.flag = is_switch ? sub.add_flag(word, option.help) : sub.add_option(word, slot.words, option.help);
-        slot.flag->group(plugin.kind + " `" + plugin.name + "`");
-        if (is_switch) continue;
-        slot.flag->type_name(type_name(option))->allow_extra_args(false);
-      }
-  }
-
-  Result<PluginFlags> used_flags() const {
-    PluginFlags flags;
-    for (const Slot& slot : slots_) {
-      if (slot.flag->count() == 0) continue;
-      const std::string where = kEnd + slot.option->cli;
-      const std::vector<std::string> words = slot.words.empty() ? slot.flag->results() : slot.words;
-      PluginFlag flag{slot.plugin->kind, slot.plugin->name, slot.option->name, {words, where}};
-      if (slot.option->many()) {
-        BALEEN_TRY(check_option(*slot.option, flag.value));
-      } else if (words.size() == 1) {
-        BALEEN_TRY_ASSIGN(flag.value, parse_option_text(*slot.option, words.front(), where));
-      } else {
-        return invalid("given " + std::to_string(words.size()) + " times; once is enough", where);
-      }
-      flags.push_back(std::move(flag));
-    }
-    return flags;
   }
 
   const CLI::App* chosen() const {
@@ -518,7 +417,7 @@ class Parser {
   Result<Command> with_ranks(Options& options) {
     const CLI::Option* index = chosen()->get_option_no_throw("--host-index");
     if (index && !index->empty()) options.host.index = host_index_;
-    BALEEN_TRY_ASSIGN(options.flags, used_flags());
+    BALEEN_TRY_ASSIGN(options.flags, flags_.used());
     return Command(options);
   }
 
@@ -552,7 +451,7 @@ class Parser {
   std::string dtype_, bench_what_, help_about_;
   std::vector<std::string> script_args_, plan_manifests_, renames_;
   bool has_end_ = false;
-  std::deque<Slot> slots_;  // a deque: CLI11 keeps addresses of its elements
+  PluginFlagWords flags_{plugins_};
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ Status evaluate(const EvaluateOptions& options, const Setup& setup) {
     flags.data.source = std::filesystem::absolute(options.data).string();
     flags.data.rows = BALEEN_LEARNED_ALL_ROWS;
   }
+  flags.command = "evaluate" + (options.batches ? " --batches " + std::to_string(*options.batches) : std::string()) +
+                  (options.data.empty() ? "" : " --data");
   flags.only = GraphRole::evaluate;
   BALEEN_TRY_ASSIGN(Described described, describe(options, setup, prepared, flags));
   const std::string where = described.script->job().where;

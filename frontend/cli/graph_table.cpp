@@ -19,6 +19,7 @@ struct Layer {
   std::int64_t parameters = 0;
   double forward = 0, others = 0;  ///< FLOPs, of the forward pass and of what follows
   std::uint64_t kept = 0;          ///< bytes
+  bool goes_on = false;            ///< another layer reads what `shape` is of
 
   void add(const Layer& other) {
     parameters += other.parameters;
@@ -37,7 +38,7 @@ class Layers {
  public:
   Layer& of(const std::string& name) {
     const auto [at, is_new] = numbers_.try_emplace(name, all_.size());
-    if (is_new) all_.push_back({name, {}, {}, 0, 0, 0, 0});
+    if (is_new) all_.push_back({name, {}, {}, 0, 0, 0, 0, false});
     return all_[at->second];
   }
   bool has(const std::string& name) const { return numbers_.contains(name); }
@@ -69,6 +70,13 @@ std::string layer_of(const Graph& graph, const Op& op) {
 /// Not only another view, nor a constant: these stand anywhere.
 bool computes(const Op& op) { return !op.kind->has(kStructural) && !op.kind->has(kView) && op.inputs.size() > 0; }
 
+/// Whether another layer's forward pass reads it.
+bool leaves(const Graph& graph, const Value& value, const std::string& layer) {
+  return std::ranges::any_of(value.users, [&](OpId id) {
+    return graph.op(id).phase == Phase::forward && layer_of(graph, graph.op(id)) != layer;
+  });
+}
+
 void add_op(const Graph& graph, const Op& op, Layers& layers) {
   if (op.kind->has(kStructural)) return;
   Layer& layer = layers.of(layer_of(graph, op));
@@ -81,7 +89,10 @@ void add_op(const Graph& graph, const Op& op, Layers& layers) {
   if (layer.where.empty()) layer.where = op.where;
   if (op.outputs.size() > 0 && (computes(op) || layer.shape.empty())) {
     const Value& last = graph.value(op.outputs[0]);
-    layer.shape = std::string(dtype_name(last.dtype)) + " " + to_string(last.shape);
+    if (const bool goes_on = leaves(graph, last, layer.name); goes_on || !layer.goes_on) {
+      layer.goes_on = goes_on;
+      layer.shape = std::string(dtype_name(last.dtype)) + " " + to_string(last.shape);
+    }
   }
   for (const ValueId id : op.outputs)
     if (const Value& value = graph.value(id); is_kept(graph, value)) layer.kept += bytes_of(value);

@@ -6,6 +6,7 @@
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
 #include "frontend/engine/assembly.hpp"
+#include "frontend/engine/job_facts.hpp"
 
 namespace baleen::app {
 namespace {
@@ -22,6 +23,14 @@ Result<std::string> chosen_program(const InferOptions& options, const Session& s
   return invalid("the job has the programs " + names + "; choose one with --program NAME", options.script.string());
 }
 
+/// With what all ranks must have alike.
+Result<std::string> command_of(const InferOptions& options) {
+  std::string words = "infer" + (options.program.empty() ? "" : " --program " + options.program);
+  if (options.inputs.empty()) return words;
+  BALEEN_TRY_ASSIGN(const std::string digest, digest_of_files(options.inputs));
+  return words + " --inputs of the digest " + digest;
+}
+
 Status infer(const InferOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   HostTensors inputs;
@@ -29,6 +38,7 @@ Status infer(const InferOptions& options, const Setup& setup) {
     BALEEN_TRY_ASSIGN(inputs, read_tensor_file(setup.registry, options.inputs.string()));
   }
   RunFlags flags;
+  BALEEN_TRY_ASSIGN(flags.command, command_of(options));
   flags.only = GraphRole::infer;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, false));
   BALEEN_TRY_ASSIGN(const std::string program, chosen_program(options, run->session()));

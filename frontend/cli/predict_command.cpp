@@ -59,6 +59,7 @@ Status predict(const PredictOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const PredictionFormat format, format_of(options));
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags;
+  flags.command = "predict";
   flags.only = GraphRole::infer;
   flags.predict = true;
   flags.data = {true, std::filesystem::absolute(options.data).string(), BALEEN_LEARNED_NO_TARGET};

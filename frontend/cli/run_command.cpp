@@ -13,17 +13,24 @@ namespace {
 /// of several ranks may be anywhere, so none is asked; where parts of parameters lie there, nothing can be saved.
 /// Parameters that have become NaN, or of which a failed step has updated some, are worth nothing.
 Status rescued(Run& run, const Setup& setup, const Error& why) {
+  const auto rescue = [&](bool all_do) {
+    const Status possible = run.rescue(all_do);
+    if (possible || possible.error().code == BALEEN_PEER_LOST) return;
+    setup.log.warning("the parameters after step " + std::to_string(run.session().progress()) +
+                      " are not saved: " + possible.error().text());
+  };
   // All ranks have taken the step back that became NaN.
-  if (run.session().was_undone() && run.session().progress() > 0) run.rescue(true);
+  if (run.session().was_undone() && run.session().progress() > 0) rescue(true);
   if (setup.link && gathers_parameters(run.session())) return why;
   if (run.session().progress() == 0 || !run.session().is_whole()) return why;
-  if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) run.rescue(false);
+  if (why.code != BALEEN_INTERRUPTED && why.code != BALEEN_DAMAGED) rescue(false);
   return why;
 }
 
 Status run(const RunOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   RunFlags flags{options.steps, options.passes};
+  flags.command = "run";
   flags.save = options.save.string();
   flags.saves = flags.signals = true;
   flags.resume = options.resume;

@@ -394,6 +394,7 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   Record result;
   RunFlags flags;
   flags.steps = own.steps;
+  flags.command = "verify";
   flags.alone = how.reference;
   if (how.rounded) flags.rewrite = [dtype = *how.rounded](Job& job) { return round_values(job, dtype); };
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm

@@ -14,11 +14,13 @@
 #include "core/runtime/session_memory.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
+#include "frontend/engine/host_device.hpp"
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/kernel_check.hpp"
 #include "frontend/engine/script_data.hpp"
 #include "frontend/engine/start_order.hpp"
+#include "frontend/engine/threads.hpp"
 #include "frontend/engine/typed_paths.hpp"
 
 namespace baleen::app {
@@ -59,6 +61,13 @@ void tell_notes(const Plan& plan, const Setup& setup) {
     setup.log.info("[offload] is not used: no strategy of the plan moves anything there");
 }
 
+void tell_host_updates(const Session& session, const Setup& setup) {
+  const std::string text = host_updates_text(session.host_updates(), session.why_on_device());
+  if (!text.empty()) setup.log.info(text);
+  if (!setup.manifest.host_compute.where.empty() && !session.updates_beside())
+    setup.log.info("[host_compute] is not used: no update runs beside the device");
+}
+
 /// The manifest's plan stands above the script's.
 void take_plan(const std::vector<Opened>& plan, const Setup& setup, Job& job) {
   if (!job.strategies.empty() && (!setup.link || setup.link->place().rank == 0))
@@ -66,6 +75,38 @@ void take_plan(const std::vector<Opened>& plan, const Setup& setup, Job& job) {
   job.strategies.clear();
   for (const Opened& chosen : plan)
     job.strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
+}
+
+/// Of the plugins that train: others of their names may compute otherwise.
+std::string plugin_lines(const Setup& setup, const Prepared& prepared, const Job& job, const Dataset* data) {
+  std::string lines;
+  const auto add = [&](const Descriptor& one) {
+    const std::string line = title_of(one) + " is of version " + one.version + '\n';
+    if (lines.find(line) == lines.npos) lines += line;
+  };
+  const auto add_named = [&](const std::string& kind, const std::string& name) {
+    if (const auto found = setup.registry.find(kind, name)) add(*found);
+  };
+  add(prepared.compute.member.descriptor);
+  add(prepared.transport->member.descriptor);
+  if (data) add_named("data", data->plugin());
+  if (!job.optimizer.name.empty()) add_named("optimizer", job.optimizer.name);
+  for (const auto& [name, given] : job.graphs)
+    if (given.role == GraphRole::learn) add_named("optimizer", given.learning.optimizer.name);
+  for (const MemberSpec& strategy : job.strategies) add_named("strategy", strategy.name);
+  return lines;
+}
+
+/// How a run begins, is saved as it goes, and ends. Where it is saved is no matter: each host may have its own folders.
+std::string course_lines(const RunFlags& flags, const std::optional<UserValues>& checkpoint) {
+  std::string lines = flags.resume.empty() ? "the run begins at step 0\n" : "the run is resumed\n";
+  for (const std::string& pattern : flags.allow_missing) lines += "what it may lack is `" + pattern + "`\n";
+  lines += flags.save.empty() ? "the run is not saved at its end\n" : "the run is saved at its end\n";
+  if (!flags.saves) return lines;
+  lines += checkpoint ? "the job has `checkpoint`\n" : "the job has no `checkpoint`\n";
+  for (const auto& [name, value] : checkpoint.value_or(UserValues()))
+    if (name != "folder") lines += "checkpoint: " + name + " = " + value.text() + '\n';
+  return lines;
 }
 
 }  // namespace
@@ -155,12 +196,16 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.offloaded = setup.manifest.offloaded;
     job.working_budget = setup.manifest.working_budget();
   }
-  if (setup.link && prepared.transport && !flags.alone) BALEEN_TRY(run->connect(options, prepared, job, session));
+  if (setup.link && prepared.transport && !flags.alone)
+    BALEEN_TRY(run->connect(options, flags, prepared, job, session));
   BALEEN_TRY_ASSIGN(const Plan plan, run->plan(std::move(job), prepared, session, flags));
+  if (run->ranks_) run->plan_lines_ = plan_lines(plan);
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone) tell_notes(plan, setup);
   BALEEN_TRY(run->open_device(prepared, session.seed));
   BALEEN_TRY(choose_stores(plan, setup, run->ranks_ ? run->ranks_->place() : Place(), session));
+  BALEEN_TRY(run->open_host(plan, prepared, session.seed, session.store_maps));
+  session.host_device = run->host_device_.get();
   if (checks_memory) session.watch = &run->memory_;
   session.doing = [raw = run.get()](const char* phase) { raw->tell_place(raw->session_->steps_done() + 1, phase); };
   now_doing("preparing the devices");
@@ -169,9 +214,11 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   BALEEN_TRY(run->open_monitors(prepared, session.seed));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
+  if (run->speaks() && !flags.alone) tell_host_updates(*run->session_, setup);
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load, options.parts));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   if (checks_memory) run->memory_.attach(*run->session_);
+  if (checks_memory && run->session_->data()) run->rows_.emplace(*run->session_, check_every);
   if (run->ranks_)
     run->copies_.emplace(*run->session_, *setup.link, run->mesh(), run->ranks_->communicator().at(), check_every,
                          run->device_->info().name);
@@ -204,28 +251,44 @@ Status Run::open_device(const Prepared& prepared, std::uint64_t seed) {
   return {};
 }
 
+Status Run::open_host(const Plan& plan, const Prepared& prepared, std::uint64_t seed, bool maps) {
+  if (host_device_ || !needs_host_device(plan, *device_, maps)) return {};
+  BALEEN_TRY_ASSIGN(host_device_,
+                    open_host_device(setup_.registry, setup_.manifest, prepared.compute.member.descriptor.name, seed,
+                                     ranks_ ? ranks_->place() : Place(), false, [&](Member& member) {
+                                       share_threads(member, setup_);
+                                       return Status();
+                                     }));
+  return {};
+}
+
 Result<MemoryNeed> Run::need_of(const Plan& plan, const Prepared& prepared, const SessionOptions& session, int round) {
   BALEEN_TRY(open_device(prepared, session.seed));
   BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, setup_.manifest, plan));
+  BALEEN_TRY(open_host(plan, prepared, session.seed, maps));
   const Communicator* const communicator = session.communicator;
   const bool stages = communicator && needs_staging(*device_, *communicator);
   const std::uint64_t piece_bytes = stages ? staging_piece_bytes(session.pinned ? session.pinned->bytes : 0) : 0;
   JobPrograms programs;
-  BALEEN_TRY(
-      programs.compile_all(plan, *device_, communicator ? communicator->at() : Coordinates(), {piece_bytes, maps}));
+  BALEEN_TRY(programs.compile_all(plan, *device_, communicator ? communicator->at() : Coordinates(),
+                                  {piece_bytes, maps, false, host_device_.get()}));
   const MemoryNeed own =
       MemoryNeed::of(plan_memory(programs, *device_), memory_of_rank(*device_, session.local_ranks, session.memory));
   return ranks_ ? most_of(*setup_.link, own, round) : own;
 }
 
-Status Run::connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session) {
+Status Run::connect(const ScriptOptions& options, const RunFlags& flags, const Prepared& prepared, Job& job,
+                    SessionOptions& session) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup_.registry));
   BALEEN_TRY_ASSIGN(ranks_, Ranks::connect(options, setup_, *prepared.transport, job.mesh));
-  BALEEN_TRY_ASSIGN(const std::string inputs, input_lines(options));
-  BALEEN_TRY(ranks_->compare(job, job_lines(job, session.steps), inputs));
+  BALEEN_TRY_ASSIGN(const std::string inputs, input_lines(options, flags));
+  const std::string begin = flags.command.empty() ? "" : "the command is `" + flags.command + "`\n";
+  const std::string plugins = plugin_lines(setup_, prepared, job, described_.data.get());
+  BALEEN_TRY(ranks_->compare(job, begin + job_lines(job, session.steps) + plugins, inputs));
   session.communicator = &ranks_->communicator();
-  session.compiled = [&link = *setup_.link, ranks = session.communicator](const std::vector<JobProgram>& programs) {
-    return compare_starts(link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank()));
+  session.compiled = [this, ranks = session.communicator](const std::vector<JobProgram>& programs) -> Status {
+    BALEEN_TRY(compare_starts(*setup_.link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank())));
+    return ranks_->compare_plan(std::exchange(plan_lines_, {}));
   };
   session.local_ranks = ranks_->place().local_ranks;
   session.start_facts.push_back({"ranks", static_cast<double>(ranks_->place().ranks), {}});
@@ -233,10 +296,11 @@ Status Run::connect(const ScriptOptions& options, const Prepared& prepared, Job&
   return {};
 }
 
-Result<std::string> Run::input_lines(const ScriptOptions& options) const {
-  std::string lines;
+Result<std::string> Run::input_lines(const ScriptOptions& options, const RunFlags& flags) const {
+  std::string lines = course_lines(flags, described_.script->checkpoint()) + described_.script->loop_lines();
   if (described_.data) {
-    BALEEN_TRY_ASSIGN(lines, data_lines(*described_.data));
+    BALEEN_TRY_ASSIGN(const std::string data, data_lines(*described_.data));
+    lines += data;
   }
   if (options.load.empty()) return lines + "nothing is loaded\n";
   if (!options.parts.says_nothing()) lines += "of what is loaded: " + options.parts.text() + '\n';
@@ -256,6 +320,12 @@ const char* lasting(const std::string& text) {
 
 Status Run::train(TrainingRun& driven) {
   if (const std::string between = script().between_steps(); !between.empty()) between_steps_ = lasting(between);
+  std::optional<AbortWatch> watch;
+  if (ranks_ && speaks() && !save_.empty() && !gathers_parameters(*session_))
+    watch.emplace(*setup_.link, [this](const std::string&) {
+      will_rescue_ = true;
+      setup_.link->at(BALEEN_PHASE_RESCUING);
+    });
   BALEEN_TRY(script().train(driven));
   BALEEN_TRY(finish_checkpoints());
   return ranks_ ? ranks_->meet_at_end() : Status();

@@ -1,5 +1,6 @@
 /// \file From a prepared command to a running session: describe, plan, compile.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "baleen/launcher.h"
 #include "compiler/graph/op_kind.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/plugin/crash.hpp"
@@ -15,6 +17,7 @@
 #include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/engine/copy_check.hpp"
+#include "frontend/engine/data_check.hpp"
 #include "frontend/engine/fit.hpp"
 #include "frontend/engine/learned.hpp"
 #include "frontend/engine/memory_check.hpp"
@@ -29,6 +32,7 @@ namespace baleen::app {
 struct RunFlags {
   std::optional<std::int64_t> steps;
   PassView passes = {};
+  std::string command = {};  ///< what is done with the job, and with what that all ranks must have alike; one line
   std::function<Status(Job&)> rewrite = {};     ///< of what the script describes, before it is planned
   std::optional<GraphRole> only = {};           ///< as in make_plan; nothing: all graphs
   std::string save = {};                        ///< all parameters to this file at the end, before the last evaluation
@@ -82,7 +86,9 @@ class Run : public TrainingRun {
   Result<Facts> step() override {
     BALEEN_TRY(boundary());
     tell_launcher("training");
+    if (rows_) rows_->before_step();
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
+    if (rows_) BALEEN_TRY(rows_->after_step());
     if (copies_) BALEEN_TRY(copies_->after_step());
     if (between_steps_) tell_place(session_->steps_done(), between_steps_);
     return facts;
@@ -98,9 +104,9 @@ class Run : public TrainingRun {
   /// rescued, and it is an error.
   Status save_end();
   /// Has what is not saved in another file: beside RunFlags::save, or in this folder, or in that of temporary files.
-  /// Tells where.
+  /// Tells where. An error: what is to be saved cannot be read here, or is damaged.
   /// `all_do`: all ranks call it, and none leaves before it is done.
-  void rescue(bool all_do);
+  Status rescue(bool all_do);
   Status checkpoint() override;
   bool print(std::string_view line) override { return shows_prints_ && session_->print(line); }
   /// Saves what is not saved yet, and waits until it is on the disk; nothing where the run saves no checkpoints.
@@ -115,12 +121,14 @@ class Run : public TrainingRun {
 
  private:
   explicit Run(const Setup& setup) : setup_(setup) {}
+  /// That nothing of what is stored, and of what training goes by, has changed since it was computed.
+  Status intact() const;
   /// What a file of parameters says of itself; first nothing of what is stored has changed.
   Result<std::map<std::string, std::string>> facts_to_save(const char* phase = "saving");
   /// All ranks do. Where all are needed to write it, or `waits` (all call it too), they come to know whether the file
   /// is there. An error: this rank has to end.
   Result<SavedFile> write(const std::string& path, const std::map<std::string, std::string>& facts, bool waits);
-  void rescue(const std::map<std::string, std::string>& facts, bool waits);
+  Status rescue(const std::map<std::string, std::string>& facts, bool waits);
   /// Between two steps, or runs of other programs, which may learn too: saves where that is due, and ends the run where
   /// a signal has asked for it.
   Status boundary();
@@ -130,14 +138,17 @@ class Run : public TrainingRun {
   void heed_signals_again();
   /// Once; later calls do nothing.
   Status open_device(const Prepared& prepared, std::uint64_t seed);
+  /// The host's cores beside it, where the plan needs them.
+  Status open_host(const Plan& plan, const Prepared& prepared, std::uint64_t seed, bool maps);
   /// Until it fits, as far as strategies can make it.
   Result<Plan> plan(Job job, const Prepared& prepared, const SessionOptions& session, const RunFlags& flags);
   /// Collective over all ranks: the memory that a plan takes on the rank that lacks most. Compiles it.
   Result<MemoryNeed> need_of(const Plan& plan, const Prepared& prepared, const SessionOptions& session, int round);
   /// Joins the other ranks, who are to have the same job, and tells the session of them.
-  Status connect(const ScriptOptions& options, const Prepared& prepared, Job& job, SessionOptions& session);
-  /// Of the data and of what is loaded, to compare.
-  Result<std::string> input_lines(const ScriptOptions& options) const;
+  Status connect(const ScriptOptions& options, const RunFlags& flags, const Prepared& prepared, Job& job,
+                 SessionOptions& session);
+  /// Of what comes beside steps, of the data and of what is loaded, to compare.
+  Result<std::string> input_lines(const ScriptOptions& options, const RunFlags& flags) const;
   Status open_monitors(const Prepared& prepared, std::uint64_t seed);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where, CheckpointFacts job);
@@ -153,7 +164,9 @@ class Run : public TrainingRun {
     tell_place(session_->steps_done() + 1, phase);
   }
   void tell_place(std::int64_t step, const char* phase) {
-    if (setup_.link && !alone_) setup_.link->at(step, phase);
+    if (!setup_.link || alone_) return;
+    setup_.link->at(step, phase);
+    if (will_rescue_) setup_.link->at(BALEEN_PHASE_RESCUING);
   }
   bool speaks() const { return !setup_.link || setup_.link->place().rank == 0; }
 
@@ -163,15 +176,21 @@ class Run : public TrainingRun {
   std::int64_t saved_step_ = -1;         ///< that was saved there
   std::int64_t writes_ = 0;              ///< files that ranks wrote together
   std::int64_t rescued_step_ = -1;       ///< that was to be saved elsewhere
-  bool shows_prints_ = false;            ///< what the script prints comes between what monitors show
-  bool alone_ = false;                   ///< beside the run that the launcher knows of
-  std::unique_ptr<Ranks> ranks_;         ///< null with one rank
+  /// A peer is lost, and this rank, which saves, may notice it only behind a long step or callback: it is not killed
+  /// before.
+  std::atomic<bool> will_rescue_{false};
+  bool shows_prints_ = false;     ///< what the script prints comes between what monitors show
+  bool alone_ = false;            ///< beside the run that the launcher knows of
+  std::unique_ptr<Ranks> ranks_;  ///< null with one rank
+  std::string plan_lines_;        ///< until ranks have compared them
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> host_device_;  ///< the host's cores beside it, once the plan needs them
   std::unique_ptr<Monitors> monitors_;
   MemoryCheck memory_;  ///< of this rank
   std::unique_ptr<Session> session_;
+  std::optional<DataCheck> rows_;             ///< of this rank's data set
   std::optional<CopyCheck> copies_;           ///< between ranks
   std::unique_ptr<Checkpoints> checkpoints_;  ///< null: the run is not saved as it goes
   std::optional<StopRequest> stop_;           ///< then, where it is saved at its end

@@ -69,6 +69,17 @@ class Forms {
            static_cast<double>(dtype_size(value.dtype));
   }
 
+  /// By how many bytes this rank's piece of a value differs from an even one. Layouts that hold the value on some ranks
+  /// alone have no even pieces.
+  double uneven_bytes(const Value& value) const {
+    double even = whole_bytes(value);
+    for (std::size_t axis = 0; axis < value.layout.size(); ++axis) {
+      if (value.layout[axis].is_at()) return 0;
+      if (value.layout[axis].cut()) even /= static_cast<double>(graph().mesh().axes[axis].size);
+    }
+    return std::abs(local_bytes(value) - even);
+  }
+
   using Type = std::pair<Shape, std::vector<std::string>>;
   static Type type_of(const Value& value) { return {value.shape, value.axes}; }
 
@@ -93,7 +104,13 @@ class Forms {
   struct Item {
     double planned = 0, whole = 0;
     ValueId spoken = kNone;  ///< of which strategies speak
+    double uneven = 0;
   };
+
+  Item of_value(ValueId v) const {
+    const Value& value = graph().value(v);
+    return {0, whole_bytes(value), v, uneven_bytes(value)};
+  }
 
   /// `planned` is the sum of the items where it is not given.
   std::optional<ClosedFormCost> sum(const std::string& of, const std::vector<Item>& items,
@@ -105,6 +122,7 @@ class Forms {
       cost.planned += item.planned;
       const auto share = held_share(item.spoken);
       cost.formula += share ? item.whole * *share : item.planned;
+      cost.uneven += item.uneven;
       all += item.whole;
       if (!share) unspoken += item.whole;
       if (const auto found = texts_.find(item.spoken); share && found != texts_.end())
@@ -128,7 +146,9 @@ class Forms {
       const auto found = sources.find(buffer.spec.name);
       const double whole = static_cast<double>(element_count(buffer.spec.type.shape)) *
                            static_cast<double>(dtype_size(buffer.spec.type.dtype));
-      items.push_back({static_cast<double>(buffer.bytes), whole, found == sources.end() ? kNone : found->second});
+      const ValueId source = found == sources.end() ? kNone : found->second;
+      items.push_back({static_cast<double>(buffer.bytes), whole, source,
+                       source == kNone ? 0 : uneven_bytes(graph().value(source))});
     }
     return sum(category, items);
   }
@@ -136,16 +156,14 @@ class Forms {
   std::vector<Item> copies() const {
     std::vector<Item> items;
     for (const OpId id : graph().ops())
-      if (const Op& op = graph().op(id); is_compute_copy(op))
-        items.push_back({0, whole_bytes(graph().value(op.outputs[0])), op.outputs[0]});
+      if (const Op& op = graph().op(id); is_compute_copy(op)) items.push_back(of_value(op.outputs[0]));
     return items;
   }
 
   std::vector<Item> gradients() const {
     std::vector<Item> items;
     for (const auto& [v, shares] : held_)
-      if (const Value& value = graph().value(v); value.role == Role::gradient)
-        items.push_back({0, whole_bytes(value), v});
+      if (graph().value(v).role == Role::gradient) items.push_back(of_value(v));
     return items;
   }
 
@@ -196,7 +214,7 @@ class Forms {
       const Value& value = graph().value(v);
       const bool is_cut = micro >= 0 && !value.layout.empty() && value.layout[static_cast<std::size_t>(micro)].cut();
       const double turns = is_cut ? static_cast<double>(step_.micro_batches) : 1;
-      items.push_back({local_bytes(value), whole_bytes(value) / turns, spoken_of(v)});
+      items.push_back({local_bytes(value), whole_bytes(value) / turns, spoken_of(v), uneven_bytes(value)});
     }
     return sum("activations", items);
   }
@@ -219,7 +237,10 @@ class Forms {
       any = true;
       const auto left = left_to_send(form);
       if (!left) return std::nullopt;
-      cost.formula += whole_bytes(graph().value(form.value)) * *left * form.times;
+      const Value& value = graph().value(form.value);
+      const double bytes = whole_bytes(value) * *left * form.times;
+      cost.formula += bytes;
+      if (const double local = local_bytes(value); local > 0) cost.uneven += bytes * uneven_bytes(value) / local;
       if (!form.formula.empty()) texts.insert(form.formula);
     }
     if (!any) return std::nullopt;

@@ -1,5 +1,6 @@
 /// \file What a plan's ranks hold and send beside what the strategies say that they should, in closed form.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -16,10 +17,13 @@ struct ClosedFormCost {
   std::string of;  ///< "parameters", "copies", "gradients", "optimizer", "activations", "sent along data"
   double planned = 0, formula = 0;
   std::vector<std::string> formulas;  ///< by strategy, each once
+  double uneven = 0;  ///< by what pieces of this rank differ from even ones, where a dimension cannot be cut evenly
 
   double ratio() const { return formula > 0 ? planned / formula : planned > 0 ? 1e9 : 1; }
   /// By more than 1 %.
-  bool is_off() const { return ratio() > 1.01 || ratio() < 0.99; }
+  bool is_beyond() const { return ratio() > 1.01 || ratio() < 0.99; }
+  /// By more than 1 % and what unequal pieces explain.
+  bool is_off() const { return is_beyond() && std::abs(planned - formula) > 0.01 * formula + uneven; }
 };
 
 /// What was planned for the rank at `at`, by kind where the graph alone does not tell.

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "core/runtime/count.hpp"
 #include "frontend/checkpoint/digests.hpp"
 
 namespace baleen::app {
@@ -44,6 +45,13 @@ std::string most_frequent(const std::vector<Told>& copies) {
 std::string text_of(const std::map<std::string, std::uint64_t>& schedules) {
   std::string line;
   for (const auto& [name, digest] : schedules) line += digest_text(digest) + ' ' + name + '\t';
+  return line;
+}
+
+/// How far a training is in what it goes by, as one line.
+std::string place_of(const Session& session) {
+  std::string line = "row " + std::to_string(session.position()) + " of the data";
+  for (const auto& [name, runs] : session.runs()) line += ", run " + std::to_string(runs) + " of `" + name + "`";
   return line;
 }
 
@@ -130,19 +138,22 @@ Result<std::uint64_t> CopyCheck::digest(const PersistentBuffer& buffer, std::vec
   return XXH3_64bits_digest(&state);
 }
 
-/// What rank 0 says of this round: nothing, "processors", "schedule" with rank and name, or the odd copy.
+/// What rank 0 says of this round: nothing, "processors", "schedule" with rank and name, "place" with rank and both
+/// lines, or the odd copy.
 Result<std::string> CopyCheck::verdict() {
   const Place& place = link_.place();
   if (place.rank != 0) return link_.get(key("verdict"));
   std::vector<std::string> told;
   bool is_alike = true;
   std::ostringstream text;
-  const std::string schedules = text_of(session_.schedule_digests());
+  const std::string schedules = text_of(session_.schedule_digests()), here = place_of(session_);
   for (int rank = 0; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(std::string of_rank, link_.get(key(std::to_string(rank))));
     is_alike &= take_line(of_rank) == processor_;
     const std::string own = take_line(of_rank);
+    const std::string there = take_line(of_rank);
     if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_schedule(schedules, own);
+    if (there != here && text.str().empty()) text << "place " << rank << '\n' << there << '\n' << here;
     told.push_back(std::move(of_rank));
   }
   if (const auto odd = text.str().empty() ? find_odd_copy(told) : std::nullopt) {
@@ -157,7 +168,7 @@ Result<std::string> CopyCheck::verdict() {
 
 Status CopyCheck::compare(bool with_copies) {
   ++round_;
-  std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n';
+  std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n' + place_of(session_) + '\n';
   for (const CopiedPiece& piece : pieces_) {
     if (!with_copies) break;
     BALEEN_TRY_ASSIGN(const std::uint64_t found, digest(*piece.buffer, nullptr));
@@ -167,6 +178,7 @@ Status CopyCheck::compare(bool with_copies) {
   BALEEN_TRY_ASSIGN(const std::string said, verdict());
   if (said.empty()) return {};
   if (said.starts_with("schedule ")) return explain_schedule(said);
+  if (said.starts_with("place ")) return explain_place(said);
   if (said != "processors") return explain(said);
   ends_ = true;
   if (link_.place().rank == 0)
@@ -185,6 +197,14 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
                    std::to_string(session_.steps_done()) +
                    ", so they did not train one model: their scripts differ, or the schedule depends on what is not "
                    "the same on all ranks (the time, random numbers, a file, what a callback has seen)",
+               {}};
+}
+
+Status CopyCheck::explain_place(std::string told) const {
+  const std::string rank = take_line(told).substr(std::string_view("place ").size()), there = take_line(told);
+  return Error{BALEEN_DAMAGED,
+               "rank " + rank + " is at " + there + " after step " + std::to_string(session_.steps_done()) +
+                   " where rank 0 is at " + told + ", so they do not train on the rows of one batch" + kLostBit,
                {}};
 }
 

@@ -1,5 +1,6 @@
 /// \file That ranks which hold the same piece of a tensor hold the same bits: memory that lost one, or a processor that
-/// computes wrong, would train on unseen. And that their schedules give the same values.
+/// computes wrong, would train on unseen. And that their schedules give the same values, and that they stand at the
+/// same place in the data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -39,7 +40,8 @@ class CopyCheck {
 
   /// After every N-th step and after the last one, before they are saved: where all ranks have just met, so that none
   /// waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
-  /// The same where a schedule gave other values on one rank, which is looked at after the job's last step in any case.
+  /// The same where a schedule gave other values on one rank, or where it stands at another place in the data or has
+  /// run a program that learns another number of times, which is looked at after the job's last step in any case.
   Status after_step();
 
  private:
@@ -49,6 +51,7 @@ class CopyCheck {
   Result<std::string> verdict();
   Status explain(const std::string& told);
   Status explain_schedule(const std::string& told) const;
+  Status explain_place(std::string told) const;
 
   Session& session_;
   RankLink& link_;

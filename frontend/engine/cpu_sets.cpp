@@ -19,7 +19,7 @@ namespace {
 /// The numbers of "0-3,8"; nothing where it is no such list.
 std::optional<std::set<int>> numbers_of(const std::string& list) {
   constexpr int kMost = 1 << 16;
-  std::set<int> numbers;
+  std::vector<bool> named(kMost + 1);  // a long list may name a processor again and again
   const char *at = list.data(), *const end = at + list.size();
   for (;;) {
     int first = -1;
@@ -32,10 +32,14 @@ std::optional<std::set<int>> numbers_of(const std::string& list) {
       if (code2 != std::errc() || last < first || last > kMost) return std::nullopt;
       at = stop2;
     }
-    for (int number = first; number <= last; ++number) numbers.insert(number);
-    if (at == end) return numbers;
+    std::fill(named.begin() + first, named.begin() + last + 1, true);
+    if (at == end) break;
     if (*at++ != ',') return std::nullopt;
   }
+  std::set<int> numbers;
+  for (int number = 0; number <= kMost; ++number)
+    if (named[static_cast<std::size_t>(number)]) numbers.insert(numbers.end(), number);
+  return numbers;
 }
 
 using Set = std::vector<Cpu>;

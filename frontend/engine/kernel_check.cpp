@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "baleen/dtype.hpp"
+#include "baleen/fp8.hpp"
 #include "baleen/half.hpp"
 #include "baleen/op_kind.h"
 #include "baleen/sized.hpp"
@@ -63,6 +64,8 @@ void put_number(char* to, baleen_dtype_t dtype, std::uint64_t position) {
     case BALEEN_F32: return put(to, number);
     case BALEEN_F16: return put(to, to_fp16(number));
     case BALEEN_BF16: return put(to, to_bf16(number));
+    case BALEEN_E4M3: return put(to, to_e4m3(number));
+    case BALEEN_E5M2: return put(to, to_e5m2(number));
     default: std::memset(to, 0, dtype_size(dtype));
   }
 }
@@ -182,6 +185,7 @@ class Trial {
 Result<TargetKernel> GuardedTarget::compile(const baleen_region_t& region) const {
   BALEEN_TRY_ASSIGN(TargetKernel kernel, target_.compile(region));
   if (!brings_kernel(region)) return kernel;
+  BALEEN_TRY(target_.finish(kernel.handle));
   BALEEN_TRY(Trial(device_, region).run(kernel));
   BALEEN_TRY(check_with_gaps(region));
   return kernel;
@@ -195,6 +199,7 @@ Status GuardedTarget::check_with_gaps(const baleen_region_t& region) const {
   apart.tensors = tensors.data();
   if (!target_.supports(apart)) return {};
   BALEEN_TRY_ASSIGN(const TargetKernel kernel, target_.compile(apart));
+  BALEEN_TRY(target_.finish(kernel.handle));
   return Trial(device_, apart).run(kernel);
 }
 

@@ -15,6 +15,7 @@ class GuardedTarget : public Target {
 
   bool supports(const baleen_region_t& region) const override { return target_.supports(region); }
   Result<TargetKernel> compile(const baleen_region_t& region) const override;
+  Status finish(const std::shared_ptr<void>& kernel) const override { return target_.finish(kernel); }
   std::uint64_t alignment() const override { return target_.alignment(); }
 
  private:

@@ -11,14 +11,12 @@
 #include <utility>
 
 #include "baleen/dtype.hpp"
+#include "core/runtime/count.hpp"
 
 namespace baleen::app {
 namespace {
 
 constexpr const char* kUpdate = "update";
-constexpr const char* kRemedy =
-    ". Memory has lost a bit, or something writes where it should not; go on from the last checkpoint, without that "
-    "machine";
 /// Elements; how exactly damage is placed. Kernels that tell of their blocks have the same (baleen_blockwise_t), or
 /// tell in vain.
 constexpr std::uint64_t kBlock = 16 << 10;
@@ -41,7 +39,7 @@ std::vector<Use> uses_of(const Executable& executable, const Instruction& instru
   } else if (instruction.kind == Kind::transfer || instruction.kind == Kind::settle) {
     const ExecutableTransfer& transfer = executable.transfers[instruction.call];
     all.push_back({transfer.address, !transfer.is_put, instruction.kind == Kind::transfer});
-  } else {
+  } else if (instruction.kind != Kind::join) {
     const std::uint32_t count = std::max<std::uint32_t>(instruction.address_count, 1);
     for (std::uint32_t i = instruction.first_address; i < instruction.first_address + count; ++i)
       all.push_back({i, executable.sources[i].is_written});
@@ -59,8 +57,6 @@ std::uint64_t MemoryCheck::Guarded::digest(std::uint64_t from) const {
 void MemoryCheck::attach(const Session& session) {
   session_ = &session;
   not_seed_ = ~session.seed();
-  not_steps_ = ~static_cast<std::uint64_t>(session.steps_done());
-  steps_are_right_ = true;
   damage_.reset();
   guarded_.clear();
   segments_.clear();
@@ -233,12 +229,11 @@ void MemoryCheck::add_update(const Executable& executable, const Segment& update
   }
 }
 
+Status MemoryCheck::begins_step() { return session_ ? compare_counts(in_step()) : Status(); }
+
 bool MemoryCheck::sees(const Executable& executable, std::size_t number, const BlockLaunches* launches) {
   if (guarded_.empty()) return false;
   const Segment& segment = executable.segments[number];
-  const auto steps = static_cast<std::uint64_t>(session_->steps_done());
-  steps_are_right_ = steps_are_right_ && (steps == ~not_steps_ || steps == ~not_steps_ + 1);
-  not_steps_ = ~steps;
   auto found = segments_.find(&segment);
   if (found == segments_.end()) found = segments_.emplace(&segment, touches_of(executable, segment, launches)).first;
   if (!found->second.any) return false;
@@ -248,7 +243,7 @@ bool MemoryCheck::sees(const Executable& executable, std::size_t number, const B
 }
 
 Status MemoryCheck::before(const Instruction& instruction) {
-  if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_random_state());
+  if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_counts(in_step()));
   const auto i = static_cast<std::size_t>(&instruction - instructions_);
   for (const std::size_t number : touches_->compared[i])
     if (guarded_[number].is_known) BALEEN_TRY(compare(guarded_[number]));
@@ -313,18 +308,19 @@ void MemoryCheck::digest(Guarded& guarded) {
   guarded.is_known = true;
 }
 
-Status MemoryCheck::compare_random_state() const {
-  if (session_->seed() == ~not_seed_ && steps_are_right_) return {};
-  return Error{BALEEN_DAMAGED,
-               "the " + std::string(steps_are_right_ ? "seed" : "number of steps") +
-                   " of the job is no longer what it was, found " + in_step() + kRemedy,
-               {}};
+Status MemoryCheck::compare_counts(const std::string& when) const {
+  const std::string damaged = session_->seed() == ~not_seed_ ? session_->damaged_count() : "the seed of the job";
+  if (damaged.empty()) return {};
+  return Error{BALEEN_DAMAGED, damaged + " is no longer what it was, found " + when + kLostBit, {}};
 }
 
 Status MemoryCheck::compare_all() const {
+  if (!session_) return {};
+  const std::string when = "after step " + std::to_string(session_->steps_done()) + ", before it was saved";
+  BALEEN_TRY(compare_counts(when));
   for (const Guarded& guarded : guarded_)
     if (const auto from = guarded.is_known ? changed_block(guarded) : std::nullopt)
-      return damage(guarded, *from, "after step " + std::to_string(session_->steps_done()) + ", before it was saved,");
+      return damage(guarded, *from, when + ",");
   return {};
 }
 
@@ -347,7 +343,7 @@ Error MemoryCheck::damage(const Guarded& guarded, std::uint64_t from, const std:
                "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found " + when +
                    " in bytes " + std::to_string(from) + " to " +
                    std::to_string(std::min(from + guarded.block(), guarded.buffer->bytes) - 1) +
-                   " of this rank's piece" + kRemedy,
+                   " of this rank's piece" + kLostBit,
                {}};
 }
 

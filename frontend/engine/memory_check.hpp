@@ -23,8 +23,9 @@ namespace baleen::app {
 /// instructions of a pass write without telling of blocks, until the last of them. Only of memory that the host sees;
 /// others have codes that correct errors. Kernels that tell of their blocks have each compared, and its digest made,
 /// while it is in the cache (docs/measurements/training.md), updates in pieces too; all else costs two passes over it a
-/// step. Each update also compares the seed and the number of steps, from which random numbers come. [one thread, but
-/// for blocks]
+/// step. Each step begins with comparing the seed and the number of steps, from which random numbers come, the place in
+/// the data, and the runs of programs that learn; its update does so again, and what comes before a save. [one thread,
+/// but for blocks]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
@@ -34,6 +35,8 @@ class MemoryCheck : public InstructionWatch {
   /// computed.
   Status compare_all() const;
 
+  /// The number of steps says which program runs: other ranks would wait for one that runs another.
+  Status begins_step() override;
   bool sees(const Executable& executable, std::size_t segment, const BlockLaunches* launches) override;
   /// DAMAGED with the tensor and the first bytes that are others.
   Status before(const Instruction& instruction) override;
@@ -99,13 +102,12 @@ class MemoryCheck : public InstructionWatch {
   std::string in_step() const;
   bool before_block(std::uint64_t first);
   void after_block(std::uint64_t first);
-  Status compare_random_state() const;
+  Status compare_counts(const std::string& when) const;
   static void digest(Guarded& guarded);
 
   const Session* session_ = nullptr;
   std::vector<Guarded> guarded_;                ///< by offset
-  std::uint64_t not_seed_ = 0, not_steps_ = 0;  ///< the seed, and the steps done at the last segment, each bit turned
-  bool steps_are_right_ = true;                 ///< never more than one more than before
+  std::uint64_t not_seed_ = 0;                  ///< the seed, each bit turned
   std::map<const Segment*, Touches> segments_;  ///< that were seen
   const Touches* touches_ = nullptr;            ///< of the segment that runs
   const Instruction* instructions_ = nullptr;   ///< of that segment

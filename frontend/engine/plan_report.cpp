@@ -8,6 +8,7 @@
 
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/device_limits.hpp"
+#include "frontend/engine/host_device.hpp"
 
 namespace baleen::app {
 namespace {
@@ -47,7 +48,10 @@ std::string form_text(const PlannedClass& one, const std::string& of, const std:
   for (const ClosedFormCost& form : one.closed_forms) {
     if (form.of != of) continue;
     char ratio[64];
-    std::snprintf(ratio, sizeof ratio, form.is_off() ? ", planned %.3f times as much: OFF" : ", planned %.3f of it",
+    std::snprintf(ratio, sizeof ratio,
+                  form.is_off()      ? ", planned %.3f times as much: OFF"
+                  : form.is_beyond() ? ", planned %.3f of it: uneven pieces"
+                                     : ", planned %.3f of it",
                   form.ratio());
     const auto bytes = static_cast<std::uint64_t>(std::llround(form.formula));
     text += line(indent + "closed form", with_commas(bytes), bytes_text(bytes) + ratio);
@@ -139,6 +143,8 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
     text += line("outside the device, without a place", outside->second);
   if (const auto pinned = one.planned.find("pinned_states"); pinned != one.planned.end())
     text += line("pinned for these, on the host", pinned->second);
+  if (const auto pinned = one.planned.find("pinned_updates"); pinned != one.planned.end())
+    text += line("pinned for updates, on the host", pinned->second);
   text += line("beside model states at once", one.working.total());
   text += line("  activations and inputs at once", one.working.values);
   for (const ClosedFormCost& form : one.closed_forms)
@@ -157,6 +163,12 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
     text += line("got from `" + place.name + "` " + when, place.moved.got);
     text += line("put to `" + place.name + "` " + when, place.moved.put);
   }
+  if (one.host_updates.copied_out + one.host_updates.copied_in > 0) {
+    text += line("copied out for updates " + when, one.host_updates.copied_out);
+    text += line("copied in of updates " + when, one.host_updates.copied_in);
+  }
+  if (const std::string updates = host_updates_text(one.host_updates, one.why_on_device); !updates.empty())
+    text += "  " + updates + "\n";
   text += moving_text(one, when);
   if (one.traffic.empty()) return text + "  sends nothing" + (one.program.empty() ? "" : " " + when) + "\n";
   text += "  sent " + when + "\n";
@@ -262,6 +274,14 @@ Json json_of(const PlannedClass& one, bool with_device) {
   Json& sent_bytes = json["sent_bytes"] = Json::object();
   for (const Traffic& sent : one.traffic) sent_bytes[sent.kind + "." + sent.axes] = sent.bytes;
   if (!one.outside.empty()) json["offload"] = outside_json(one);
+  if (const HostUpdateReport& host = one.host_updates; host.updates > 0 || !host.on_device.empty()) {
+    json["host_updates"] = {{"updates", host.updates},
+                            {"in_place_bytes", host.in_place_bytes},
+                            {"copied_out_bytes", host.copied_out},
+                            {"copied_in_bytes", host.copied_in},
+                            {"on_device", host.on_device}};
+    if (!one.why_on_device.empty()) json["host_updates"]["why_on_device"] = one.why_on_device;
+  }
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;
   json["flops"] = json_number(one.work.flops);
   json["even_share_flops"] = json_number(one.work.even_share);
@@ -319,8 +339,12 @@ double moving_seconds(const PlannedClass& one) {
   double most = 0;
   for (const PlannedPlace& place : one.outside) {
     if (!place.speed) continue;
-    const double got = static_cast<double>(place.moved.got) / place.speed->get_bytes_per_second;
-    const double put = static_cast<double>(place.moved.put) / place.speed->put_bytes_per_second;
+    // What updates on the host's cores exchange with the device goes the way of the nearest place.
+    const bool is_nearest = &place == &one.outside.front();
+    const std::uint64_t in = is_nearest ? one.host_updates.copied_in : 0,
+                        out = is_nearest ? one.host_updates.copied_out : 0;
+    const double got = static_cast<double>(place.moved.got + in) / place.speed->get_bytes_per_second;
+    const double put = static_cast<double>(place.moved.put + out) / place.speed->put_bytes_per_second;
     most = std::max({most, got, put});
   }
   return static_cast<double>(one.host_ranks) * most;

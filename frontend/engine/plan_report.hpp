@@ -35,6 +35,8 @@ struct PlannedClass {
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::vector<PlannedPlace> outside;             ///< nearest first; empty: nothing lies outside the device
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
+  HostUpdateReport host_updates;                 ///< what of the update runs where states lie, likewise
+  std::string why_on_device;                     ///< why none of it does, where that is no matter of the updates
   bool moves_directly = false;                   ///< by copies of the device
   std::int64_t host_ranks = 1;                   ///< on the host of the class's first rank, which share the places
   std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank

@@ -15,6 +15,7 @@
 #include "frontend/engine/advice.hpp"
 #include "frontend/engine/device_limits.hpp"
 #include "frontend/engine/fit.hpp"
+#include "frontend/engine/host_device.hpp"
 #include "frontend/engine/process_memory.hpp"
 #include "frontend/engine/threads.hpp"
 
@@ -78,7 +79,9 @@ class Planner {
     JobPrograms programs;
     BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
     BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, manifest_, plan));
-    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()), {piece_bytes, maps}));
+    if (needs_host_device(plan, *device_, maps)) BALEEN_TRY(use_host_device(host));
+    BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()),
+                                    {piece_bytes, maps, false, host_device_.get()}));
     PlannedClass one;
     one.fits = true;
     one.ranks = std::move(ranks);
@@ -96,6 +99,8 @@ class Planner {
     one.work = work_of(step->program.executable());
     one.traffic = step->program.traffic();
     one.offloaded = step->program.offload_traffic();
+    one.host_updates = step->program.executable().host_updates;
+    one.why_on_device = programs.why_on_device;
     one.host_ranks = local_ranks;
     if (programs.slots() > 0) BALEEN_TRY(place(programs, step->program.executable(), one));
     const auto copies = one.planned.find("copies");
@@ -106,7 +111,8 @@ class Planner {
     one.program_bytes = program_->peak + (prepared_.transport ? kTransport : 0);
     one.unread_files = program_->unread_files;
     one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
-                  programs.staging().total() + programs.transfer_staging();
+                  programs.staging().total() + programs.transfer_staging() + programs.beside_bytes() +
+                  (programs.updates_beside ? host_device_->info().private_bytes : 0);
     one.device = limits_of(*device_);
     one.memory = memory_of_rank(*device_, local_ranks, manifest_.device);
     one.working = working_memory(programs.all());
@@ -170,6 +176,20 @@ class Planner {
     BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
     BALEEN_TRY_ASSIGN(device_, Device::describe(prepared_.compute.plugin, *settings.get()));
     device_host_ = index;
+    host_device_.reset();
+    return {};
+  }
+
+  /// With the share of threads that a rank of this host has.
+  Status use_host_device(std::size_t index) {
+    if (host_device_) return {};
+    const ManifestHost& host = manifest_.hosts[index];
+    BALEEN_TRY_ASSIGN(host_device_,
+                      open_host_device(setup_.registry, manifest_, prepared_.compute.member.descriptor.name, seed_, {},
+                                       true, [&](Member& member) {
+                                         return manifest_.ranks() > 1 ? share_threads_of(member, host.ranks, host.cores)
+                                                                      : Status();
+                                       }));
     return {};
   }
 
@@ -179,6 +199,7 @@ class Planner {
   const Manifest& manifest_;
   std::uint64_t seed_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> host_device_;  ///< beside it, once a plan needs one
   std::size_t device_host_ = 0;
   std::optional<ProcessMemory> program_;  ///< as a rank has it before its arenas
   Status verdict_;

@@ -9,6 +9,7 @@
 
 #include "frontend/checkpoint/settings.hpp"
 #include "frontend/engine/cpu_sets.hpp"
+#include "frontend/engine/host_device.hpp"
 #include "frontend/engine/threads.hpp"
 
 namespace baleen::app {
@@ -84,6 +85,10 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(std::vector<Member> monitors, choose_monitors(setup.registry, manifest, options.flags));
   BALEEN_TRY_ASSIGN(std::vector<Member> plan, choose_plan(setup.registry, manifest));
   BALEEN_TRY(check_options(compute));
+  if (!manifest.host_compute.where.empty()) {
+    BALEEN_TRY_ASSIGN(const Member host, choose_host_compute(setup.registry, manifest, compute.descriptor.name));
+    BALEEN_TRY(check_options(host));
+  }
   if (!manifest.offload.empty()) {
     BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> offload, choose_offload(setup.registry, manifest));
     for (const ChosenPlace& one : offload) BALEEN_TRY(check_options(one.member));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "frontend/checkpoint/digests.hpp"
 #include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/line_difference.hpp"
 
@@ -18,19 +19,39 @@ std::string hashes_of(const Job& job) {
 }
 
 /// One line per op, with its graph and number.
-std::string ops_of(const Job& job) {
+std::string ops_of(const std::string& name, const Graph& graph) {
   std::string text;
-  for (const auto& [name, given] : graphs_of(job)) {
-    std::istringstream lines(print(given->graph));
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      // What is behind the last two blanks is the op's place in the script.
-      if (const std::size_t place = line.rfind("  "); place != line.npos)
-        line = line.substr(0, place + 2) + without_folder(line.substr(place + 2));
-      text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
-    }
+  std::istringstream lines(print(graph));
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    // What is behind the last two blanks is the op's place in the script.
+    if (const std::size_t place = line.rfind("  "); place != line.npos)
+      line = line.substr(0, place + 2) + without_folder(line.substr(place + 2));
+    text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
   }
   return text;
+}
+
+std::string ops_of(const Job& job) {
+  std::string text;
+  for (const auto& [name, given] : graphs_of(job)) text += ops_of(name, given->graph);
+  return text;
+}
+
+/// A digest for each line: of a large plan its lines are too much to send.
+std::string digests_of_lines(const std::string& text) {
+  std::string digests;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) digests += digest_of(line) + '\n';
+  return digests;
+}
+
+std::string line_of(const std::string& text, std::size_t number) {
+  std::istringstream lines(text);
+  std::string line;
+  for (std::size_t i = 0; i < number; ++i)
+    if (!std::getline(lines, line)) return "nothing more";
+  return line;
 }
 
 }  // namespace
@@ -79,6 +100,11 @@ Ranks::~Ranks() {
   watch_.reset();
 }
 
+Result<std::string> Ranks::whose() const {
+  BALEEN_TRY_ASSIGN(const std::string host, link_.get("job.host"));
+  return "that of rank 0" + (host == place().host ? "" : " on " + host);
+}
+
 Status Ranks::compare(const Job& job, const std::string& before, const std::string& after) {
   const std::string text = before + ops_of(job) + after;
   const std::string mine = before + hashes_of(job) + after;
@@ -90,12 +116,34 @@ Status Ranks::compare(const Job& job, const std::string& before, const std::stri
   BALEEN_TRY_ASSIGN(const std::string first, link_.get("job"));
   if (first == mine) return {};
   BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
-  BALEEN_TRY_ASSIGN(const std::string host, link_.get("job.host"));
+  BALEEN_TRY_ASSIGN(const std::string whose_job, whose());
   const auto differ = first_difference(text, theirs);
   return invalid(
-      "its job is not that of rank 0" + (host == place().host ? "" : " on " + host) + ": " +
+      "its job is not " + whose_job + ": " +
       (differ ? "`" + differ->one + "` here and `" + differ->two + "` there" : "only in what is not printed") +
       "; script, data and what is loaded must be the same for every rank");
+}
+
+std::string plan_lines(const Plan& plan) {
+  std::string text;
+  for (const PlannedGraph& planned : plan.graphs) text += ops_of(planned.name, planned.scheduled.graph);
+  return text;
+}
+
+Status Ranks::compare_plan(const std::string& lines) {
+  const std::string mine = digest_of(lines);
+  if (place().rank == 0) {
+    BALEEN_TRY(link_.put("plan", mine));
+    return link_.put("plan.lines", digests_of_lines(lines));
+  }
+  BALEEN_TRY_ASSIGN(const std::string first, link_.get("plan"));
+  if (first == mine) return {};
+  BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("plan.lines"));
+  BALEEN_TRY_ASSIGN(const std::string whose_job, whose());
+  const auto differ = first_difference(digests_of_lines(lines), theirs);
+  return invalid("the job is " + whose_job + ", and its plan is not: `" + line_of(lines, differ ? differ->number : 0) +
+                 "` here is something else there; every host must have the same build of Baleen and of its plugins, "
+                 "and a strategy must plan the same on every rank");
 }
 
 }  // namespace baleen::app

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compiler/plan/job.hpp"
+#include "compiler/plan/plan.hpp"
 #include "core/execute/communicator.hpp"
 #include "core/launch/rendezvous_table.hpp"
 #include "frontend/engine/prepare.hpp"
@@ -13,6 +14,9 @@ namespace baleen::app {
 
 /// The manifest's mesh. Fails where its product is not the number of ranks.
 Result<Mesh> mesh_of(const Manifest& manifest);
+
+/// What ranks plan alike: a line for each op of each graph, as it is laid out.
+std::string plan_lines(const Plan& plan);
 
 /// This process's connection to the other ranks. Destroyed after all that communicates.
 class Ranks {
@@ -32,9 +36,14 @@ class Ranks {
   /// in which a rank differs from rank 0. What ranks do alike (programs, collectives, the default loop) follows from
   /// it.
   Status compare(const Job& job, const std::string& before, const std::string& after);
+  /// That every rank has made the same plan of it (plan_lines): another build of a plugin, or a strategy that is not
+  /// alike everywhere, may not have.
+  Status compare_plan(const std::string& lines);
 
  private:
   explicit Ranks(RankLink& link) : link_(link) {}
+  /// "that of rank 0 on HOST", once it has told its job.
+  Result<std::string> whose() const;
 
   RankLink& link_;
   std::unique_ptr<RendezvousTable> rendezvous_;

@@ -1,6 +1,4 @@
 /// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
-#include <xxhash.h>
-
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -15,8 +13,6 @@
 
 namespace baleen::app {
 namespace {
-
-std::string hash_of(const std::string& text) { return digest_text(XXH3_64bits(text.data(), text.size())); }
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -57,8 +53,8 @@ CheckpointFacts with_run(CheckpointFacts facts, const ScriptOptions& options, co
   std::ifstream file(options.script, std::ios::binary);
   facts.merge(CheckpointFacts{{"version", BALEEN_VERSION},
                               {"script", options.script.filename().string()},
-                              {"script_hash", hash_of({std::istreambuf_iterator<char>(file), {}})},
-                              {"manifest_hash", hash_of(setup.manifest.text)},
+                              {"script_hash", digest_of(std::string(std::istreambuf_iterator<char>(file), {}))},
+                              {"manifest_hash", digest_of(setup.manifest.text)},
                               {"arguments", joined(options.script_args)},
                               {"seed", std::to_string(job.seed)},
                               {"dtype", std::string(dtype_name(job.dtype))},
@@ -155,7 +151,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
-  parts.intact = [this] { return memory_.compare_all(); };
+  parts.intact = [this] { return intact(); };
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
   BALEEN_TRY(add_learned(parts.facts));
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
@@ -181,9 +177,14 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   return facts;
 }
 
+Status Run::intact() const {
+  BALEEN_TRY(memory_.compare_all());
+  return rows_ ? rows_->compare() : Status();
+}
+
 Result<std::map<std::string, std::string>> Run::facts_to_save(const char* phase) {
   tell_launcher(phase);
-  BALEEN_TRY(memory_.compare_all());
+  BALEEN_TRY(intact());
   std::map<std::string, std::string> facts{{"steps", std::to_string(session_->steps_done())},
                                            {"data_position", std::to_string(session_->position())}};
   BALEEN_TRY(add_learned(facts));
@@ -217,7 +218,7 @@ Status Run::save_end() {
   if (saved.is_there)
     saved_step_ = session_->progress();
   else
-    rescue(facts, false);
+    static_cast<void>(rescue(facts, false));  // the first error is told
   heed_signals_again();
   return saved.status;
 }
@@ -237,7 +238,7 @@ Status Run::end_if_asked() {
     return AgreedPoints::Wish{StopRequest::signal() != 0, false};
   }));
   if (!wish.stops) return {};
-  if (step > 0) rescue(true);
+  if (step > 0) BALEEN_TRY(rescue(true));
   return Error{BALEEN_INTERRUPTED,
                "ended by a signal after step " + std::to_string(step) +
                    "; with `checkpoint` in the job, or [checkpoint] in the manifest, it could go on from there",
@@ -252,14 +253,17 @@ void Run::heed_signals_again() {
   if (signal != 0) std::raise(signal);
 }
 
-void Run::rescue(bool all_do) {
-  if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return;
+Status Run::rescue(bool all_do) {
+  if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return {};
   const bool writes = speaks();
-  if (const auto facts = facts_to_save(writes ? BALEEN_PHASE_RESCUING : "saving")) rescue(*facts, all_do);
+  const auto facts = facts_to_save(writes ? BALEEN_PHASE_RESCUING : "saving");
+  Status possible = facts ? rescue(*facts, all_do) : Status(facts.error());
+  will_rescue_ = false;
   if (writes) tell_launcher("ending");
+  return possible;
 }
 
-void Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
+Status Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
   rescued_step_ = session_->progress();
   if (speaks()) tell_place(rescued_step_, BALEEN_PHASE_RESCUING);
   const std::filesystem::path wanted = save_;
@@ -269,13 +273,13 @@ void Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
     const std::string beside = folder / name;
-    const Result<SavedFile> saved = write(beside, facts, waits);
-    if (!saved) return;
-    if (!saved->is_there) continue;
-    if (!speaks()) return;
-    setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
-    return;
+    BALEEN_TRY_ASSIGN(const SavedFile saved, write(beside, facts, waits));
+    if (!saved.is_there) continue;
+    if (speaks())
+      setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
+    break;
   }
+  return {};
 }
 
 Status Run::checkpoint() {

@@ -235,6 +235,14 @@ void read_training(const Fields& fields, DescribedJob& result) {
               [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
 }
 
+void read_loop(lua_State* L, int table, DescribedJob& result) {
+  for (const char* const name : {"evaluate", "generate"}) {
+    lua_getfield(L, table, name);
+    result.loop[name] = read_options(L, -1, name, result.job.where, result.steps).values;
+    lua_pop(L, 1);
+  }
+}
+
 }  // namespace
 
 DescribedJob read_job(lua_State* L, int index, Description& description) {
@@ -257,6 +265,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   const bool trains = fields.boolean("trains");
   if (trains) {
     read_training(fields, result);
+    read_loop(L, table, result);
     lua_getfield(L, table, "data");
     result.data = data_at(L, -1, job.seed);
     lua_pop(L, 1);

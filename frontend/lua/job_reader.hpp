@@ -1,8 +1,10 @@
 /// \file From the table that a script returns to a Job with its graphs.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "frontend/lua/description.hpp"
 #include "frontend/lua/interfaces.hpp"
@@ -15,7 +17,8 @@ struct DescribedJob {
   std::int64_t steps = 0;
   std::int64_t evaluate_batches = 0;  ///< that an evaluation reads; 0: all that is held out
   std::shared_ptr<ScriptData> data;
-  std::optional<UserValues> checkpoint;  ///< how the run is to be saved as it goes
+  std::optional<UserValues> checkpoint;    ///< how the run is to be saved as it goes
+  std::map<std::string, UserValues> loop;  ///< what the training loop does beside steps: `evaluate`, `generate`
 };
 
 /// Reads the job at `index`, which `baleen.job` has made and checked, and describes its graphs: train, evaluate

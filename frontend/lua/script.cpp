@@ -83,6 +83,7 @@ struct Script::Impl {
   Status load(const std::filesystem::path& file);
   /// "train.lua:8" of the job's function of this name; empty: it has none.
   std::string place_of(const char* name) const;
+  bool has(const char* name) const;
   /// `callback` is what is called, for messages.
   Status call_with_run(TrainingRun& run, const Watchdog::Shared& callback, int arguments, int results);
 };
@@ -127,6 +128,13 @@ Status Script::Impl::load(const std::filesystem::path& file) {
   }
   job_table = std::make_unique<LuaReference>(state);
   return {};
+}
+
+/// Whether the job has a field of this name.
+bool Script::Impl::has(const char* name) const {
+  const StackGuard guard(state->get());
+  job_table->push();
+  return lua_getfield(state->get(), -1, name) != LUA_TNIL;
 }
 
 std::string Script::Impl::place_of(const char* name) const {
@@ -199,6 +207,19 @@ std::int64_t Script::steps() const { return impl_->described.steps; }
 std::int64_t Script::evaluate_batches() const { return impl_->described.evaluate_batches; }
 const std::optional<UserValues>& Script::checkpoint() const { return impl_->described.checkpoint; }
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
+
+std::string Script::loop_lines() const {
+  std::string lines;
+  for (const auto& [table, values] : impl_->described.loop)
+    for (const auto& [name, value] : values) {
+      std::string text = value.text();
+      for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 2) text.replace(at, 1, "\\n");
+      lines += table + ": " + name + " = " + text + '\n';
+    }
+  for (const char* const name : {"loop", "on_step", "on_evaluate"})
+    lines += "the job has " + std::string(impl_->has(name) ? "" : "no ") + "`" + name + "`\n";
+  return lines;
+}
 
 std::string Script::between_steps() const {
   for (const char* const name : {"loop", "on_step"})

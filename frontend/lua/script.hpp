@@ -70,6 +70,8 @@ class Script {
   const std::optional<UserValues>& checkpoint() const;
   const std::shared_ptr<ScriptData>& data() const;
 
+  /// What the training loop does beside steps, a line each: evaluations, text that it writes, functions of the user's.
+  std::string loop_lines() const;
   /// What of the user's own runs between steps, for messages: "in on_step (train.lua:7)"; empty: nothing does.
   std::string between_steps() const;
   /// Runs the training loop: the job's own, or the library's `train.lua`.

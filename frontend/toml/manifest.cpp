@@ -25,8 +25,9 @@ class Reader {
   explicit Reader(const fs::path& file) { out_.file = file; }
 
   Result<Manifest> read(const toml::table& root) {
-    static const std::vector<std::string> known = {"cluster", "launcher", "mesh", "compute",    "transport", "monitors",
-                                                   "plugins", "memory",   "plan", "checkpoint", "offload"};
+    static const std::vector<std::string> known = {"cluster",      "launcher",  "mesh",       "compute",
+                                                   "host_compute", "transport", "monitors",   "plugins",
+                                                   "memory",       "plan",      "checkpoint", "offload"};
     for (const TomlEntry& entry : entries(root)) {
       if (entry.key == "cluster")
         BALEEN_TRY(read_hosts(entry));
@@ -36,6 +37,8 @@ class Reader {
         BALEEN_TRY(read_mesh(entry));
       else if (entry.key == "compute")
         BALEEN_TRY(read_choice(entry, out_, out_.compute));
+      else if (entry.key == "host_compute")
+        BALEEN_TRY(read_choice(entry, out_, out_.host_compute));
       else if (entry.key == "offload")
         BALEEN_TRY(read_places(entry, out_));
       else if (entry.key == "transport")

@@ -66,6 +66,7 @@ struct Manifest {
   std::vector<ManifestAxis> mesh;  ///< outermost first
   ManifestChoice launcher;         ///< what [cluster] says of how hosts meet is among its options
   ManifestChoice compute;
+  ManifestChoice host_compute;  ///< who updates what lies in the host's memory, beside a device that does not
   ManifestChoice transport;
   std::vector<ManifestPlace> offload;       ///< where strategies move states, nearest first; none: the best member
   bool deterministic = true;                ///< sums of several ranks are alike in every run

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kSet = "--set ";
 constexpr const char* kValueKey = "value";
+constexpr std::size_t kMostParts = 1000;
+constexpr const char* kEndless = "syntax error: a key of more than 1000 parts";
 
 /// toml++ says "Error while parsing array: encountered end-of-file".
 std::string what_is_wrong(std::string_view description) {
@@ -24,7 +26,30 @@ std::string what_is_wrong(std::string_view description) {
   return "the text ends within the " + std::string(description.substr(kParsing.size(), colon - kParsing.size()));
 }
 
+bool is_bare(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-'; }
+
+/// Whether a key, "a.b.c", has more parts than any needs. Each is a table in the one before, and freeing them takes a
+/// stack as deep.
+bool has_endless_key(std::string_view text) {
+  std::size_t parts = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (c == '\n' || (c == quote && quote)) {
+      quote = 0;
+      if (c == '\n') parts = 0;
+    } else if (!quote && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (!quote && c == '.') {
+      if (++parts > kMostParts) return true;
+    } else if (!quote && !is_bare(c) && c != ' ' && c != '\t') {
+      parts = 0;
+    }
+  }
+  return false;
+}
+
 Result<toml::table> parse(std::string_view text, const std::string& name) {
+  if (has_endless_key(text)) return invalid(kEndless, name);
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& e) {
@@ -32,10 +57,7 @@ Result<toml::table> parse(std::string_view text, const std::string& name) {
   }
 }
 
-bool is_bare_key(std::string_view key) {
-  const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; };
-  return !key.empty() && std::ranges::all_of(key, allowed);
-}
+bool is_bare_key(std::string_view key) { return !key.empty() && std::ranges::all_of(key, is_bare); }
 
 Result<std::vector<std::string>> split_key(std::string_view key, const std::string& where) {
   std::vector<std::string> words;
@@ -44,6 +66,7 @@ Result<std::vector<std::string>> split_key(std::string_view key, const std::stri
     if (!is_bare_key(key.substr(0, dot)))
       return invalid("the key must be words joined by dots, as in compute.plugin", where);
     words.emplace_back(key.substr(0, dot));
+    if (words.size() > kMostParts) return invalid(kEndless, where);
     if (dot == key.size()) return words;
     key.remove_prefix(dot + 1);
   }

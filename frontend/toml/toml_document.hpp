@@ -1,13 +1,12 @@
 /// \file A TOML document whose every key and value knows where it came from, a file or a `--set`. Private to this
 /// folder.
 #pragma once
-#include <toml++/toml.h>
-
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "baleen/result.hpp"
+#include "frontend/toml/toml_include.hpp"
 
 namespace baleen {
 

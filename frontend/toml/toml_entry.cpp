@@ -80,7 +80,7 @@ Result<std::int64_t> as_count(const TomlEntry& entry, std::int64_t most) {
 
 Result<std::uint64_t> as_mebibytes(const TomlEntry& entry) {
   if (!entry.node->is_number()) return wrong_type(entry, "a number of MiB");
-  const double mebibytes = *entry.node->value<double>(), bytes = mebibytes * 1048576.0;
+  const double mebibytes = number_of(*entry.node), bytes = mebibytes * 1048576.0;
   if (bytes >= 1 && mebibytes <= kMostMebibytes) return static_cast<std::uint64_t>(bytes);
   return invalid("`" + entry.key + "` must be a number of MiB above 0 and up to " + number_text(kMostMebibytes) +
                      ", not " + number_text(mebibytes),

@@ -1,7 +1,5 @@
 /// \file A key of a TOML table with its value, read as what it must be. Private to this folder.
 #pragma once
-#include <toml++/toml.h>
-
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "baleen/result.hpp"
 #include "core/input/user_value.hpp"
+#include "frontend/toml/toml_include.hpp"
 
 namespace baleen {
 

@@ -18,7 +18,7 @@ bool is_number(const toml::node& node) { return node.is_number(); }
 bool is_array(const toml::node& node) { return node.is_array(); }
 
 void add_row(NumberTable& table, const toml::array& row) {
-  for (const toml::node& item : row) table.numbers.push_back(*item.value<double>());
+  for (const toml::node& item : row) table.numbers.push_back(number_of(item));
   table.columns = static_cast<std::int64_t>(row.size());
   ++table.rows;
 }
@@ -60,6 +60,11 @@ Result<UserValue> to_user_value(const toml::node& node, std::string_view name, s
   if (const auto* text = node.as_string()) return UserValue{text->get(), std::move(where)};
   if (const auto* array = node.as_array()) return from_array(*array, named, std::move(where));
   return invalid(named + " is " + std::string(type_of(node)) + ", which no option takes", std::move(where));
+}
+
+double number_of(const toml::node& node) {
+  if (const auto* integer = node.as_integer()) return static_cast<double>(integer->get());
+  return node.as_floating_point()->get();
 }
 
 std::string_view type_of(const toml::node& node) {

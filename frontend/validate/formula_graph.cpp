@@ -187,7 +187,8 @@ FormulaGraph::FormulaGraph(const baleen_host_t* host, baleen_dtype_t dtype, Stat
               return baleen_string_t{"", 0};
             },
             [](void*, baleen_op_t) { return baleen_status_t{BALEEN_OK}; },
-            [](void* self, baleen_op_t, const baleen_op_view_t*) { return of(self).not_known("`amend`"); }};
+            [](void* self, baleen_op_t, const baleen_op_view_t*) { return of(self).not_known("`amend`"); },
+            [](void*, baleen_op_t, baleen_op_t) { return baleen_status_t{BALEEN_OK}; }};
 }
 
 baleen_value_t FormulaGraph::add(Numbers numbers) {

@@ -73,10 +73,10 @@ class Matmul : public OpKind {
       : OpKind("matmul",
                "a contraction by letters, \"bsd,dhe->bshe\": the sum of a b over the letters that y lacks, plus c",
                BALEEN_KIND_PURE | BALEEN_KIND_CONTRACTION | BALEEN_KIND_PRODUCT | BALEEN_KIND_TYPED) {
-    operand("a", "a dimension per letter");
-    operand("b", "a dimension per letter");
+    operand("a", "a dimension per letter; 8 bits too", BALEEN_OPERAND_FLOATING | BALEEN_OPERAND_FP8);
+    operand("b", "a dimension per letter; 8 bits too", BALEEN_OPERAND_FLOATING | BALEEN_OPERAND_FP8);
     operand("c", "the shape of y", BALEEN_OPERAND_FLOATING | BALEEN_OPERAND_OPTIONAL);
-    result("y", "of the widest operand's dtype");
+    result("y", "of the widest operand's dtype; fp32 of 8 bits");
     attribute(BALEEN_RULE_TEXT, "spec", "", "the letters of a, b and y");
     typed();
   }

@@ -152,6 +152,9 @@ class Pointwise : public OpKind {
         if (input.shape[d] != shape[d]) own[d] = '.';
       if (is_floating(input.dtype)) floats.push_back(i);
     }
+    // Terms of a sum are not the sum once they are cut off at the largest number of 8 bits.
+    for (std::uint32_t i = 0; i < op.results(); ++i)
+      if (is_fp8(graph.value(op.result(i)).dtype)) return result;
     result.linear = linear_sets(op.op().expression("expression"), op.op().integers("results"), floats);
     return result;
   }

@@ -87,12 +87,14 @@ class ToInteger : public OpKind {
  public:
   ToInteger()
       : OpKind("to_integer", "x rounded toward zero, at the ends of the range where it lies beyond, 0 for NaN") {
-    operand("x", "any dtype and shape", 0);
+    operand("x", "any dtype but one of 8 bits that floats, any shape", 0);
     result("y", "the shape of x; int32 or int64");
     choice("dtype", "int32", "int32|int64", "int64 is for ids that are hashes");
   }
 
   Result<Types> infer(const InferInput& input) override {
+    if (is_fp8(input.type(0).dtype))
+      return invalid("to_integer: x is " + type_text(input.type(0)) + "; cast it to 16 bits or more first");
     return Types{same_but(input.type(0), input.op().text("dtype") == "int64" ? BALEEN_I64 : BALEEN_I32)};
   }
 

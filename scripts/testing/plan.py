@@ -59,7 +59,7 @@ def stages(level, has_cuda):
         release.without = "^(slow|gpu|bench|sanitized)$"
         return [asan, release]
     return [
-        Stage("release", "release", configure=require, without="^(gpu|bench)$",
+        Stage("release", "release", configure=require, without="^bench$",
               environment={"BALEEN_PROMISE_TRIES": "1"}),
         asan,
         *([Stage("asan cuda", "asan", folder="asan_cuda", targets=["test_unit.cuda", "test_unit.cuda_dnn"], labels="^unit$",

@@ -20,6 +20,7 @@ import report  # noqa: E402
 import results  # noqa: E402
 import selection  # noqa: E402
 import skips  # noqa: E402
+import standstill  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A case that computes takes ten places and one that mostly waits takes two, of ten a processor and eight: so up to four
@@ -27,6 +28,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACES, EXTRA_PLACES = 10, 8
 # Of failed cases, so many are repeated at the end with what they said.
 LAST_FAILURES = 12
+# So many cases at most are run again after the machine stood still: more have another reason.
+AGAIN = 20
 
 
 def head_number():
@@ -51,7 +54,8 @@ class Run:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         self.steps, self.cases, self.complaints, self.left_out = [], [], [], 0
-        self.suites = set()
+        self.stood_still = []
+        self.suites, self.names = set(), set()
         self.history = history.History()
 
     def environment(self, stage):
@@ -106,6 +110,7 @@ class Run:
         listed = selection.listed(str(build))
         cases = [(selection.without_parameter(name), labels) for name, labels in listed]
         self.suites |= {selection.suite_of(name) for name, _ in cases}
+        self.names |= {name for name, _ in listed}
         if stage.targets or self.options.target:
             cases = [case if not case[0].endswith("_NOT_BUILT") else ("", []) for case in cases]
         wanted, left_out = selection.chosen(cases, stage, self.options.seed)
@@ -130,23 +135,50 @@ class Run:
         if left < 24 * 3600 - 120:
             command += ["--stop-time", stop.strftime("%H:%M:%S")]
         of_part = "" if self.options.part[1] == 1 else " of part {} of {}".format(*self.options.part)
-        done = self.step(f"{stage.name} tests", command, self.environment(stage),
-                         lambda: f"{len(wanted)} cases{of_part}, {left_out} left out by the sample, {len(first)} that failed lately first")
+        with standstill.Watch() as watch:
+            done = self.step(f"{stage.name} tests", command, self.environment(stage),
+                             lambda: f"{len(wanted)} cases{of_part}, {left_out} left out by the sample, {len(first)} that failed lately first")
         if output.exists():
             cases = results.read(output, stage.name)
+            if watch.standstills:
+                cases = self.again(stage, cases, [name for name, _ in listed], sum(lost for _, lost in watch.standstills))
             self.history.add([case.name for case in cases if case.status == "failed"])
             self.cases += cases
         return done
+
+    def again(self, stage, cases, names, lost):
+        """The cases of a stage with those that failed run once more: for `lost` seconds the machine stood still, and it
+        was asked nothing. `names` are all of the build's, in ctest's order."""
+        failed = {case.name for case in cases if case.status == "failed"}
+        told = f"the machine stood still for {lost:.0f} seconds in the {stage.name} tests"
+        if not failed or len(failed) > AGAIN:
+            self.stood_still.append(f"{told}; {len(failed)} cases failed, none was run again")
+            return cases
+        numbers = [str(i) for i, name in enumerate(names, 1) if selection.without_parameter(name) in failed]
+        output = self.folder / f"{stage.name}_again.xml"
+        command = ["ctest", "--test-dir", self.build(stage), "--output-on-failure", "--no-tests=error", "-j", PLACES,
+                   "--output-junit", output, "-I", "0,0,0," + ",".join(numbers)]
+        first = self.steps[-1]
+        self.step(f"{stage.name} tests again", command, self.environment(stage), lambda: f"{len(numbers)} cases; {told}")
+        second = {case.name: case for case in results.read(output, stage.name)} if output.exists() else {}
+        cases = [second.get(case.name, case) for case in cases]
+        if all(case.status in ("passed", "skipped") for case in cases):
+            first["code"] = 0
+        self.stood_still.append(f"{told}; run again: {', '.join(sorted(failed))}")
+        return cases
 
     def finish(self):
         late = self.folder / "late.txt"
         facts = {"level": self.options.level, "seed": self.options.seed, "processors": os.cpu_count(),
                  "processor": report.processor(), "date": datetime.date.today().isoformat(), "steps": self.steps,
+                 "stood_still": self.stood_still,
                  "late": late.read_text().splitlines() if late.exists() else []}
         lines = report.table(facts, self.cases)
         report.keep(self.folder, facts, self.cases, lines)
         print("\n".join(lines))
         print(f"(kept in {self.folder.relative_to(ROOT)}/times.txt; the same sample again: --seed {self.options.seed})")
+        for sentence in self.stood_still:
+            print(f"NOTE: {sentence}")
         for name, sentence in self.complaints:
             print(f"FAILED: {name}: {sentence}")
         for step in self.steps:
@@ -186,15 +218,21 @@ class Run:
                     self.step(stage.name, [ROOT / stage.command[0], *stage.command[1:]])
             elif self.compile(stage) and not stage.builds_only:
                 self.test(stage)
-        # A part of the cases may be asked for, and then what is missing says nothing.
-        if not options.arguments:
-            expected = skips.ExpectedSkips(ROOT / "tests" / "expected_skips.txt")
-            self.complaints = expected.complaints(self.cases)
-            whole = not (options.stage or options.preset or options.target)
-            if whole and all(step["code"] == 0 for step in self.steps if not step["name"].endswith(" tests")):
-                suites = skips.ExpectedSuites(ROOT / "tests" / "expected_suites.txt")
-                self.complaints += suites.complaints(self.suites)
+        self.judge()
         self.finish()
+
+    def judge(self):
+        """Skips, and what is missing: of a part of the cases, that says nothing."""
+        options = self.options
+        expected = skips.ExpectedSkips(ROOT / "tests" / "expected_skips.txt")
+        self.complaints = expected.complaints(self.cases)
+        if options.arguments or options.stage or options.preset or options.target:
+            return
+        if any(step["code"] != 0 for step in self.steps if not step["name"].endswith(" tests")):
+            return
+        self.complaints += skips.ExpectedSuites(ROOT / "tests" / "expected_suites.txt").complaints(self.suites)
+        if options.level == "all" and skips.has_cuda():
+            self.complaints += expected.idle(self.names)
 
 
 def main():

@@ -391,11 +391,12 @@ bool of_one_dtype(const RegionOp& op) {
   return all_dtypes(op, [&](baleen_dtype_t dtype) { return dtype == first && dtype_size(dtype) > 0; });
 }
 bool of_numbers(const RegionOp& op) {
-  return all_dtypes(op, [](baleen_dtype_t dtype) { return dtype_size(dtype) > 0 && dtype != BALEEN_I64; });
+  return all_dtypes(
+      op, [](baleen_dtype_t dtype) { return dtype_size(dtype) > 0 && dtype != BALEEN_I64 && !is_fp8(dtype); });
 }
-/// fp64 has no other floating dtype beside it.
+/// fp64 has no other floating dtype beside it; 8 bits there are none.
 bool is_like(baleen_dtype_t dtype, const RegionOperand& first) {
-  return is_floating(dtype) && (dtype == BALEEN_F64) == (first.tensor.dtype == BALEEN_F64);
+  return is_floating(dtype) && !is_fp8(dtype) && (dtype == BALEEN_F64) == (first.tensor.dtype == BALEEN_F64);
 }
 bool of_floats(const RegionOp& op) {
   return all_dtypes(op, [first = op.in(0)](baleen_dtype_t dtype) { return is_like(dtype, first); });

@@ -34,6 +34,8 @@ BALEEN_DESCRIPTOR("strategy", "offload", "1.0.0", "Apache-2.0",
                                 "MiB of a parameter that a product or an embedding reads at a time; 0: all of it"),
                   BALEEN_OPTION("delay_update", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                                 "a step makes the update of the step before, in the midst of its backward pass"),
+                  BALEEN_OPTION("update", BALEEN_OPTION_STRING, 0, 0, 0, "device", "device|host", "",
+                                "who makes elementwise updates: the device, or the host's cores where states lie"),
                   BALEEN_OPTION("ahead", BALEEN_OPTION_INT, 0, 1, BALEEN_MAX_AHEAD, "2", "", "",
                                 "uses, as updates and layers, that run while what a later one needs is on its way"));
 
@@ -52,6 +54,7 @@ struct Options {
   std::uint64_t piece_bytes = 0;  ///< 0: no pieces
   std::uint64_t tile_bytes = 0;   ///< 0: no tiles
   bool delays_update = false;
+  bool updates_on_host = false;
   std::uint32_t ahead = 1;
 };
 
@@ -70,6 +73,7 @@ class Offload : public Strategy {
     options.piece_bytes = static_cast<std::uint64_t>(piece) * BALEEN_PIECE_BYTES;
     options.tile_bytes = static_cast<std::uint64_t>(settings.number("tile_mb") * 1048576);
     options.delays_update = settings.boolean("delay_update");
+    options.updates_on_host = settings.text("update") == "host";
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));
     return std::make_unique<Offload>(std::move(options));
   }
@@ -137,6 +141,7 @@ class Offload : public Strategy {
       if (!chosen_.insert(one.value).second) continue;
       scheduling.set_offloaded(one.value, options_.ahead);
       if (options_.piece_bytes > 0) scheduling.update_in_pieces(one.value, options_.piece_bytes);
+      if (options_.updates_on_host && (what == "states" || what == "parameters")) scheduling.update_on_host(one.value);
       bytes += one.bytes;
       ++count;
     }

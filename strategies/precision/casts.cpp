@@ -21,7 +21,7 @@ void Casts::run() {
 Status Casts::check_wide() const {
   for (baleen_value_t id = 0; id < graph_.value_count(); ++id) {
     const baleen_value_info_t value = graph_.value(id);
-    if (value.role == BALEEN_ROLE_INPUT || !is_floating(value.dtype) || dtype_size(value.dtype) != 2) continue;
+    if (value.role == BALEEN_ROLE_INPUT || !is_floating(value.dtype) || dtype_size(value.dtype) > 2) continue;
     return invalid("`" + std::string(view(value.name)) + "` has been cast to " + std::string(dtype_name(value.dtype)) +
                    " by an earlier entry of the plan; leave one of the two out");
   }

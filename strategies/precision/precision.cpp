@@ -1,11 +1,12 @@
 /// \file The strategy `precision`: products, attention and what flows between them in 16 bits, over fp32 parameters
-/// (Micikevicius et al., arXiv 1710.03740).
+/// (Micikevicius et al., arXiv 1710.03740); products with weights in 8 bits, where they are asked for.
 #include <set>
 #include <string>
 #include <utility>
 
 #include "baleen/closed_forms.hpp"
 #include "casts.hpp"
+#include "fp8.hpp"
 #include "scaler.hpp"
 
 BALEEN_DESCRIPTOR(
@@ -16,6 +17,14 @@ BALEEN_DESCRIPTOR(
                   "in what gradients are summed over ranks and micro-batches"),
     BALEEN_OPTION("keep", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
                   "names of parameters that stay fp32 where they are used; * stands for any text"),
+    BALEEN_OPTION("products", BALEEN_OPTION_STRING, 0, 1, 0, "same", "same|fp8", "",
+                  "in what products with weights read their operands: as `dtype`, or in 8 bits with delayed scaling"),
+    BALEEN_OPTION("fp8_history", BALEEN_OPTION_INT, 0, 1, 1e6, "1024", "", "",
+                  "fp8: steps whose largest numbers give a tensor's scale"),
+    BALEEN_OPTION("fp8_margin", BALEEN_OPTION_INT, 0, 0, 16, "0", "", "",
+                  "fp8: powers of two that scales stay below the largest possible"),
+    BALEEN_OPTION("fp8_keep", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 0, 0, "", "", "",
+                  "fp8: names of parameters whose products stay in 16 bits; * stands for any text"),
     BALEEN_OPTION("loss_scale", BALEEN_OPTION_FLOAT, 0, 1e-12, 1e30, "auto", "auto|none|dynamic", "",
                   "a number, dynamic, or none; auto: dynamic with fp16, none with bf16"),
     BALEEN_OPTION("initial_scale", BALEEN_OPTION_FLOAT, 0, 1e-12, 1e30, "65536", "", "", "dynamic: the first scale"),
@@ -80,19 +89,41 @@ Result<ScalerOptions> scaler_options(const Settings& settings, baleen_dtype_t dt
   return options;
 }
 
+Result<Fp8Options> fp8_options(const Settings& settings, MeshView mesh) {
+  Fp8Options options;
+  const Fp8Options usual;
+  options.on = settings.text("products") == "fp8";
+  options.history = settings.integer("fp8_history");
+  options.margin = settings.integer("fp8_margin");
+  for (const std::string_view pattern : settings.list("fp8_keep")) options.keep.emplace_back(pattern);
+  const std::pair<const char*, bool> given[] = {{"fp8_history", options.history != usual.history},
+                                                {"fp8_margin", options.margin != usual.margin},
+                                                {"fp8_keep", !options.keep.empty()}};
+  for (const auto& [name, unread] : given)
+    if (unread && !options.on)
+      return invalid("`" + std::string(name) +
+                     "` is of products in 8 bits, and there are none; leave it out, or take products = \"fp8\"");
+  for (std::uint32_t axis = 0; options.on && axis < mesh.count(); ++axis)
+    if (mesh.name(axis).ends_with(".row"))
+      return invalid("products = \"fp8\" does not work where `tensor` cuts products on a grid (`" +
+                     std::string(mesh.name(axis)) + "`), which sends and sums blocks in 16 bits; take mode = \"1d\"");
+  return options;
+}
+
 class Precision : public Strategy {
  public:
-  static Result<std::unique_ptr<Precision>> create(const Host&, const Settings& settings, MeshView) {
+  static Result<std::unique_ptr<Precision>> create(const Host&, const Settings& settings, MeshView mesh) {
     CastOptions casts;
     casts.dtype = settings.text("dtype") == "fp16" ? BALEEN_F16 : BALEEN_BF16;
     for (const std::string_view pattern : settings.list("keep")) casts.keep.emplace_back(pattern);
     BALEEN_TRY_ASSIGN(const ScalerOptions scaler, scaler_options(settings, casts.dtype));
+    BALEEN_TRY_ASSIGN(Fp8Options fp8, fp8_options(settings, mesh));
     const auto gradients = settings.text("gradients") == "fp32" ? GradientDtype::fp32 : GradientDtype::same;
-    return std::make_unique<Precision>(std::move(casts), scaler, gradients);
+    return std::make_unique<Precision>(std::move(casts), std::move(fp8), scaler, gradients);
   }
 
-  Precision(CastOptions casts, const ScalerOptions& scaler, GradientDtype gradients)
-      : casts_(std::move(casts)), scaler_(scaler), gradients_(gradients) {}
+  Precision(CastOptions casts, Fp8Options fp8, const ScalerOptions& scaler, GradientDtype gradients)
+      : casts_(std::move(casts)), fp8_(std::move(fp8)), scaler_(scaler), gradients_(gradients) {}
 
   bool claims(std::uint32_t) const override { return false; }
 
@@ -105,7 +136,14 @@ class Precision : public Strategy {
   }
 
   Status gradients(GraphView graph, Gradients gradients) override {
-    Scaler(graph, gradients, scaler_, gradients_).run();
+    Fp8 fp8(graph, gradients, fp8_, casts_.dtype);
+    const bool narrows = fp8_.on && !exact_;
+    if (narrows) {
+      BALEEN_TRY(fp8.check());
+      fp8.rewrite();
+    }
+    const Value applied = Scaler(graph, gradients, scaler_, gradients_).run();
+    if (narrows) fp8.update(applied);
     return {};
   }
 
@@ -129,8 +167,10 @@ class Precision : public Strategy {
     return {};
   }
 
-  Status schedule(GraphView, Scheduling scheduling) override {
-    if (exact_) scheduling.note("fp64 checks the plan: nothing is cast to 16 bits");
+  Status schedule(GraphView graph, Scheduling scheduling) override {
+    if (fp8_.on && !exact_) coalesce_largest(graph, scheduling);
+    if (exact_)
+      scheduling.note("fp64 checks the plan: nothing is cast to 16 bits" + std::string(fp8_.on ? " or 8" : ""));
     return {};
   }
 
@@ -145,6 +185,7 @@ class Precision : public Strategy {
   }
 
   CastOptions casts_;
+  Fp8Options fp8_;
   ScalerOptions scaler_;
   GradientDtype gradients_;
   bool exact_ = false;

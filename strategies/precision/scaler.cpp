@@ -114,8 +114,11 @@ void Scaler::count_skipped(const Value& scale, const Value& finite) {
   gradients_.stop(less_equal(static_cast<double>(options_.patience), waits).id(), persistent_overflow(options_));
 }
 
-void Scaler::run() {
-  if (options_.scaling == Scaling::none) return replace_gradients({});
+Value Scaler::run() {
+  if (options_.scaling == Scaling::none) {
+    replace_gradients({});
+    return {};
+  }
   const Value scale = state("loss_scale", options_.initial);
   replace_gradients(1.0 / scale);
   const Value finite = is_finite(value(gradients_.norm()));
@@ -126,6 +129,7 @@ void Scaler::run() {
   graph_.follow(seed);
   const Value scaled = value(gradients_.seed()) * scale;
   graph_.redirect(gradients_.seed(), scaled.id(), scaled.info().producer);
+  return finite;
 }
 
 }  // namespace baleen::precision

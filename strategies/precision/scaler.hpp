@@ -34,7 +34,8 @@ class Scaler {
   Scaler(GraphView graph, Gradients gradients, const ScalerOptions& options, GradientDtype dtype)
       : graph_(graph), gradients_(gradients), options_(options), dtype_(dtype) {}
 
-  void run();
+  /// Whether the step counts, a scalar; empty where every step does.
+  Value run();
 
  private:
   Value value(baleen_value_t id) const { return {graph_.table(), id}; }

@@ -56,7 +56,8 @@ void expect_columns_rows(GraphView graph, Placing placing, std::uint32_t axis) {
     const auto dim = inner_dimension(graph.value(product.parameter));
     if (!dim) continue;
     const auto op = graph.op(product.op);
-    const baleen_value_t x = op->inputs()[1 - product.weight], y = op->outputs()[0];
+    const baleen_value_t read = op->inputs()[1 - product.weight], made = op->outputs()[0];
+    const baleen_value_t x = before_cast(graph, read), y = behind_scales(graph, made);
     if (has_letter(product.inner, product.w()[static_cast<std::size_t>(*dim)]))
       forms.sent(y, 2 * forms.part(), kSums);
     else if (has_input_gradient(graph, product, backward) && summed.insert(x).second)

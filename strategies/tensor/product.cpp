@@ -36,6 +36,17 @@ Letters::Letters(std::string_view spec) {
   result = spec.substr(arrow + 2);
 }
 
+baleen_value_t before_cast(GraphView& graph, baleen_value_t operand) {
+  const baleen_op_t producer = graph.value(operand).producer;
+  return graph.tag(producer, "fp8") == "operand" ? graph.op(producer)->inputs()[0] : operand;
+}
+
+baleen_value_t behind_scales(GraphView& graph, baleen_value_t result) {
+  const baleen_value_info_t value = graph.value(result);
+  const bool is_scaled = value.user_count == 1 && graph.tag(value.users[0], "fp8") == "result";
+  return is_scaled ? graph.op(value.users[0])->outputs()[0] : result;
+}
+
 std::vector<Product> products(GraphView graph) {
   std::vector<Product> found;
   std::set<baleen_value_t> multiplied;  // by another weight: that product is of no batch, and no mode cuts it
@@ -43,13 +54,15 @@ std::vector<Product> products(GraphView graph) {
     const auto op = graph.op(id);
     if (op->kind() != "matmul" || op->inputs().size() != 2) continue;
     if (graph.info(id).phase != BALEEN_PHASE_FORWARD) continue;
-    const bool first = is_weight(graph.value(op->inputs()[0])), second = is_weight(graph.value(op->inputs()[1]));
+    Product product{id, Letters(op->text("spec")), 1, BALEEN_NONE, {}, {}, {}};
+    const std::array read{op->inputs()[0], op->inputs()[1]};
+    const std::array operands{before_cast(graph, read[0]), before_cast(graph, read[1])};
+    const bool first = is_weight(graph.value(operands[0])), second = is_weight(graph.value(operands[1]));
     if (first && second)
-      for (const baleen_value_t weight : {op->inputs()[0], op->inputs()[1]})
-        multiplied.insert(graph.master_parameter(weight));
+      for (const baleen_value_t weight : operands) multiplied.insert(graph.master_parameter(weight));
     if (first == second) continue;
-    Product product{id, Letters(op->text("spec")), second ? 1u : 0u, BALEEN_NONE, {}, {}, {}};
-    product.parameter = graph.master_parameter(op->inputs()[product.weight]);
+    product.weight = second ? 1 : 0;
+    product.parameter = graph.master_parameter(operands[product.weight]);
     sort_letters(product);
     if (!product.rows.empty() && !product.inner.empty() && !product.columns.empty())
       found.push_back(std::move(product));

@@ -29,6 +29,11 @@ struct Product {
   const std::string& w() const { return letters.inputs[weight]; }
 };
 
+/// What an operand in 8 bits was cast from (`precision`); other values are returned as they are.
+baleen_value_t before_cast(GraphView& graph, baleen_value_t operand);
+/// What the result of a product of 8 bits is once scales are taken off; other values are returned as they are.
+baleen_value_t behind_scales(GraphView& graph, baleen_value_t result);
+
 /// The products of the forward pass that have one parameter of two or more dimensions, in the order of ops.
 std::vector<Product> products(GraphView graph);
 

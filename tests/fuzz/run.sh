@@ -5,6 +5,7 @@
 set -euo pipefail
 name=$1 seeds=$2 folder=$3
 shift 3
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 compiler=$(command -v clang++ || command -v clang++-14 || true)
 if [ -z "$compiler" ]; then
@@ -17,7 +18,8 @@ if ! "$compiler" -fsanitize=fuzzer,address "$folder/probe.cpp" -o "$folder/probe
   echo "skipped: $compiler has no libFuzzer (Debian: libclang-rt-14-dev): $(tail -n 1 "$folder/probe.txt")"
   exit 77
 fi
-flags=(-std=c++20 -O1 -g1 -fno-omit-frame-pointer "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=all)
+# The library's assertions: an empty optional or an index out of range is nothing that sanitizers see.
+flags=(-std=c++20 -O1 -g1 -D_GLIBCXX_ASSERTIONS -fno-omit-frame-pointer "-fsanitize=fuzzer-no-link,address,undefined" -fno-sanitize-recover=all)
 objects=() options=() links=()
 for word in "$@"; do
   case "$word" in
@@ -25,15 +27,22 @@ for word in "$@"; do
     -*) options+=("$word") ;;
   esac
 done
+# Whether an object is older than one of the files that it was made of, or than this script.
+is_old() {
+  [ -e "$1" ] && [ -e "${1%.o}.d" ] || return 0
+  local file
+  for file in "${BASH_SOURCE[0]}" $(tr -d '\\\n' <"${1%.o}.d" | cut -d: -f2-); do
+    if [ "$file" -nt "$1" ]; then return 0; fi
+  done
+  return 1
+}
 for word in "$@"; do
   case "$word" in
     *.cpp)
-      object=$folder/$(basename "$word" .cpp).o
+      object=${word#"$root"/}
+      object=$folder/${object//\//_}.o
       objects+=("$object")
-      # Only what is older than any of the sources is compiled again.
-      if [ ! -e "$object" ] || [ -n "$(find "$(dirname "$word")" "$(dirname "$word")/.." -maxdepth 1 -name '*.[ch]pp' -newer "$object" -print -quit)" ]; then
-        "$compiler" "${flags[@]}" "${options[@]}" -c "$word" -o "$object"
-      fi
+      if is_old "$object"; then "$compiler" "${flags[@]}" "${options[@]}" -MMD -MF "${object%.o}.d" -c "$word" -o "$object"; fi
       ;;
   esac
 done

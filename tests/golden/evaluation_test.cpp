@@ -2,11 +2,10 @@
 /// are spread evenly, and weighted where tokens do not count; on one rank and on several.
 #include <gtest/gtest.h>
 
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "support/process.hpp"
+#include "support/run_log.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -17,7 +16,7 @@ const std::string kFolder = source_dir() + "/tests/golden";
 struct Golden {
   std::string name;
   int batches = 0, ignored = 0;
-  std::map<int, double> losses;  // by step
+  ByStep losses;
 };
 
 void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
@@ -47,11 +46,7 @@ class Evaluation : public testing::TestWithParam<Golden> {
                                "--ignored=" + std::to_string(golden.ignored)});
     const ProcessResult run = run_baleen(words);
     ASSERT_EQ(run.exit_code, 0) << run.err;
-    std::map<int, double> losses;
-    std::istringstream log(read_file(folder / "log.jsonl"));
-    for (std::string line; std::getline(log, line);)
-      if (const auto record = nlohmann::json::parse(line); record.at("kind") == "evaluate")
-        losses[record.at("step")] = record.at("held_out_loss");
+    ByStep losses = by_step(read_file(folder / "log.jsonl"), "evaluate", "held_out_loss");
     ASSERT_EQ(losses.size(), golden.losses.size()) << run.out;
     for (const auto& [step, loss] : golden.losses) EXPECT_NEAR(losses[step], loss, tolerance) << "step " << step;
   }

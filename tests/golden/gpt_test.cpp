@@ -2,22 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "support/process.hpp"
+#include "support/run_log.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
 namespace {
 
-using Losses = std::map<std::int64_t, double>;  // by step, from 1
 constexpr double kTolerance = 1e-4;
 const std::string kFolder = source_dir() + "/tests/golden";
 
-Losses golden_losses() {
-  Losses losses;
+/// From step 1 on.
+ByStep golden_losses() {
+  ByStep losses;
   std::ifstream file(kFolder + "/gpt_losses.txt");
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) continue;
@@ -27,22 +26,12 @@ Losses golden_losses() {
   return losses;
 }
 
-Losses logged_losses(const std::string& path) {
-  Losses losses;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const auto record = nlohmann::json::parse(line);
-    if (record.at("kind") == "step") losses[record.at("step")] = record.at("loss");
-  }
-  return losses;
-}
-
 TEST(Golden, TenLossesOfASmallGptAgreeWithPyTorch) {
   const TemporaryFolder folder;
   const ProcessResult run = run_baleen({"run", kFolder + "/gpt.lua", "--seed", "1", "--log-json", folder / "log.jsonl",
                                         "--", "--data", kFolder + "/whales.txt"});
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  const Losses expected = golden_losses(), actual = logged_losses(folder / "log.jsonl");
+  const ByStep expected = golden_losses(), actual = by_step(read_file(folder / "log.jsonl"), "step", "loss");
   ASSERT_EQ(expected.size(), 10u);
   ASSERT_EQ(actual.size(), 10u) << run.out;
   for (const auto& [step, loss] : expected) {

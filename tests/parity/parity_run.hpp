@@ -9,6 +9,7 @@
 
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/verified.hpp"
 
 namespace baleen::test {
 
@@ -55,14 +56,6 @@ inline std::string missing_strategy(const std::string& manifest) {
   for (const std::string name : {"data", "tensor", "sequence"})
     if (manifest.find("\n" + name + " = ") != std::string::npos && !has_plugin("strategy", name)) return name;
   return {};
-}
-
-/// Of a run of `baleen verify`.
-inline void expect_equal(const ProcessResult& result, int steps = 20, const std::string& dtype = "fp64") {
-  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  EXPECT_NE(result.out.find(" " + std::to_string(steps) + " steps in " + dtype + "\n"), std::string::npos)
-      << result.out;
-  EXPECT_NE(result.out.find("\nEQUAL within the tolerance\n"), std::string::npos) << result.out;
 }
 
 /// `baleen verify` finds no difference between the ranks of the manifest and one. Skips the test where a

@@ -247,6 +247,7 @@ class FakeGraph {
                            nullptr,
                            nullptr,
                            nullptr,
+                           nullptr,
                            nullptr};
 };
 

@@ -1,10 +1,12 @@
-/// \file A port of TCP for a test to listen at.
+/// \file A port of TCP for a test to listen at, and connections to one.
 #pragma once
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
+
+#include "baleen/file_handle.hpp"
 
 namespace baleen::test {
 
@@ -15,6 +17,14 @@ inline sockaddr_in loopback(int port) {
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return address;
+}
+
+/// A connection to that port of this machine; none where nobody listens.
+inline FileHandle connect_to_loopback(int port) {
+  FileHandle socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in to = loopback(port);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) socket.close();
+  return socket;
 }
 
 /// A port that nobody uses, below those that the system gives to anybody. Tests that run beside each other begin their

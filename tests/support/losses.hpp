@@ -1,24 +1,20 @@
 /// \file The losses that a run wrote with --log-json.
 #pragma once
-#include <fstream>
 #include <string>
 #include <vector>
+
+#include "support/run_log.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen::test {
 
 using Losses = std::vector<std::string>;
 
-/// Of its steps, every digit.
+/// Of its steps, every digit: as they stand there.
 inline Losses losses_in(const std::string& file) {
-  std::ifstream lines(file);
-  const std::string key = "\"loss\":";
   Losses found;
-  for (std::string line; std::getline(lines, line);) {
-    const auto at = line.find(key);
-    if (line.find("\"kind\":\"step\"") == std::string::npos || at == std::string::npos) continue;
-    const auto begin = at + key.size();
-    found.push_back(line.substr(begin, line.find_first_of(",}", begin) - begin));
-  }
+  for (const nlohmann::json& record : records_in(read_file(file), "step"))
+    if (const auto loss = record.find("loss"); loss != record.end()) found.push_back(loss->dump());
   return found;
 }
 

@@ -1,6 +1,7 @@
 /// \file Evaluates expressions in fp64.
 #include "support/reference_expression.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -105,6 +106,13 @@ double rounded(double value, baleen_dtype_t dtype) {
     case BALEEN_F32: return static_cast<float>(value);
     case BALEEN_F16: return to_digits(value, 11, -13, 65504);
     case BALEEN_BF16: return to_digits(static_cast<float>(value), 8, -125, 3.3895313892515355e38);
+    // What is finite stays so.
+    case BALEEN_E4M3:
+      if (!std::isfinite(value)) return NAN;
+      return std::clamp(to_digits(static_cast<float>(value), 4, -5, 1e300), -448.0, 448.0);
+    case BALEEN_E5M2:
+      if (!std::isfinite(value)) return value;
+      return std::clamp(to_digits(static_cast<float>(value), 3, -13, 1e300), -57344.0, 57344.0);
     default: return std::nearbyint(value);
   }
 }

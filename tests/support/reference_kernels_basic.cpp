@@ -178,7 +178,7 @@ void to_integer(Call& call) {
 
 void round_halves(Call& call) {
   for (std::size_t i = 0; i < call.outputs.size(); ++i)
-    if (dtype_size(call.dtypes[i]) == 2)
+    if (is_floating(call.dtypes[i]) && dtype_size(call.dtypes[i]) <= 2)
       for (double& x : call.outputs[i].data) x = rounded(x, call.dtypes[i]);
 }
 

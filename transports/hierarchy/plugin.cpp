@@ -38,7 +38,7 @@ class Pages {
 
 class Hierarchy : public Transport {
  public:
-  static constexpr bool kRegisters = true, kAllocatesToo = true;
+  static constexpr bool kRegisters = true, kAllocatesToo = true, kHasDeviceMemory = true;
 
   static Result<std::unique_ptr<Hierarchy>> create(const Host& host, const Settings& settings,
                                                    const Rendezvous& rendezvous, baleen_transport_flags_t) {
@@ -86,6 +86,8 @@ class Hierarchy : public Transport {
     return {};
   }
   void leave() override { lease_.reset(); }
+  Result<void*> allocate_on_device(std::uint64_t bytes) override { return made_->allocate_on_device(bytes); }
+  void release_on_device(void* base) override { made_->release_on_device(base); }
   /// Native events are wanted where a member wants them.
   const void* query(std::string_view name) override {
     if (name != BALEEN_TRANSPORT_NATIVE || made_->native_runtime().empty()) return nullptr;

@@ -9,6 +9,15 @@ namespace baleen::nccl {
 
 using namespace sdk;
 
+namespace {
+
+Error senseless(const std::string& what, std::int32_t from) {
+  return internal("nccl: " + what + " of rank " + std::to_string(from) +
+                  " makes no sense; do all ranks run the same version?");
+}
+
+}  // namespace
+
 void Attendance::open(const std::string& key, const std::vector<std::int32_t>& ranks) {
   const std::lock_guard lock(mutex_);
   boards_[key].ranks = ranks;
@@ -119,6 +128,7 @@ Status Attendance::heard_barrier(std::int32_t from, const std::string& announcem
   reader.number(barrier);
   reader.number(before);
   reader.text(text);
+  if (!reader.complete()) return senseless("a barrier", from);
   const std::lock_guard lock(mutex_);
   Board& board = boards_[key];  // maybe before this rank knows of the group
   ++board.arrivals[barrier];
@@ -143,6 +153,7 @@ Status Attendance::heard_farewell(std::int32_t from, const std::string& farewell
     reader.number(started);
     leaver.started.emplace(std::move(key), started);
   }
+  if (!reader.complete()) return senseless("a farewell", from);
   const std::lock_guard lock(mutex_);
   leavers_[from] = std::move(leaver);
   for (const auto& [key, board] : boards_) BALEEN_TRY(in_vain(board, key, from));

@@ -41,16 +41,24 @@ struct SameCall<R (*)(), R2 (*)()> {
   static_assert(SameCall<result(*) arguments, decltype(&::name)>::value, #name " is declared otherwise in nccl.h");
 BALEEN_NCCL_FUNCTIONS(BALEEN_NCCL_COMPARE)
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-BALEEN_NCCL_OPTIONAL_FUNCTIONS(BALEEN_NCCL_COMPARE)
+BALEEN_NCCL_FUNCTIONS_SINCE_219(BALEEN_NCCL_COMPARE)
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+BALEEN_NCCL_FUNCTIONS_SINCE_227(BALEEN_NCCL_COMPARE)
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+BALEEN_NCCL_FUNCTIONS_SINCE_228(BALEEN_NCCL_COMPARE)
 #endif
 #undef BALEEN_NCCL_COMPARE
 
 static_assert(NCCL_VERSION_CODE >= kOldestVersion, "nccl.h is older than what this plugin needs");
-static_assert(NCCL_VERSION(2, 18, 0) == kOldestVersion);
+static_assert(NCCL_VERSION(2, 18, 0) == kOldestVersion && NCCL_VERSION(2, 19, 0) == kMemorySince);
+static_assert(NCCL_VERSION(2, 27, 0) == kWindowsSince && NCCL_VERSION(2, 28, 0) == kCopyEnginesSince);
 static_assert(sizeof(UniqueId) == sizeof(ncclUniqueId) && NCCL_UNIQUE_ID_BYTES == sizeof(UniqueId::internal));
 
-// A later ncclConfig_t has more behind ours.
-static_assert(sizeof(Config) <= sizeof(ncclConfig_t) && alignof(Config) == alignof(ncclConfig_t));
+// A later ncclConfig_t has more behind ours; an earlier one ends before ours does.
+static_assert(Config::kSizeIn218 <= sizeof(ncclConfig_t) && alignof(Config) == alignof(ncclConfig_t));
+static_assert(Config::kSizeIn218 == offsetof(Config, comm_name));
 #define BALEEN_NCCL_FIELD(ours, theirs)                                                     \
   static_assert(offsetof(Config, ours) == offsetof(ncclConfig_t, theirs) &&                 \
                     std::is_same_v<decltype(Config::ours), decltype(ncclConfig_t::theirs)>, \
@@ -64,6 +72,21 @@ BALEEN_NCCL_FIELD(min_ctas, minCTAs);
 BALEEN_NCCL_FIELD(max_ctas, maxCTAs);
 BALEEN_NCCL_FIELD(net_name, netName);
 BALEEN_NCCL_FIELD(split_share, splitShare);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+static_assert(sizeof(Config) <= sizeof(ncclConfig_t));
+BALEEN_NCCL_FIELD(traffic_class, trafficClass);
+BALEEN_NCCL_FIELD(comm_name, commName);
+BALEEN_NCCL_FIELD(collnet_enable, collnetEnable);
+BALEEN_NCCL_FIELD(cta_policy, CTAPolicy);
+BALEEN_NCCL_FIELD(shrink_share, shrinkShare);
+BALEEN_NCCL_FIELD(nvls_ctas, nvlsCTAs);
+BALEEN_NCCL_FIELD(channels_per_net_peer, nChannelsPerNetPeer);
+BALEEN_NCCL_FIELD(nvlink_centric_sched, nvlinkCentricSched);
+static_assert(kPolicyZero == NCCL_CTA_POLICY_ZERO);
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+static_assert(sizeof(Window) == sizeof(ncclWindow_t) && kSymmetric == NCCL_WIN_COLL_SYMMETRIC);
+#endif
 #undef BALEEN_NCCL_FIELD
 constexpr ncclConfig_t kDefaults = NCCL_CONFIG_INITIALIZER;
 static_assert(kDefaults.magic == Config{}.magic && NCCL_CONFIG_UNDEF_INT == Config{}.blocking);

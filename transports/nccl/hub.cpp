@@ -14,6 +14,11 @@
 namespace baleen::nccl {
 namespace {
 
+// Of connections that have proven nothing: how many there may be beside those of ranks that are to come, and for how
+// many seconds each.
+constexpr std::size_t kMostStrangers = 64;
+constexpr double kStrangersTime = 5;
+
 double now() {
   const timespec time = event_deadline(0);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
@@ -60,30 +65,38 @@ Hub::~Hub() {
 
 void Hub::wait(int milliseconds) {
   std::vector<pollfd> files{{woken_.get(), POLLIN, 0}, {listening_.get(), POLLIN, 0}};
-  for (const Wire& wire : strangers_) files.push_back({wire.file(), POLLIN, 0});
+  for (const Stranger& stranger : strangers_) files.push_back({stranger.wire.file(), POLLIN, 0});
   for (const auto& [rank, guest] : guests_)
     if (!guest.gone)
       files.push_back({guest.wire.file(), static_cast<short>(POLLIN | (guest.wire.has_queued() ? POLLOUT : 0)), 0});
   poll(files.data(), files.size(), milliseconds);
 }
 
-void Hub::accept_one() {
-  while (true) {
-    const int file = accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (file < 0) return;
-    strangers_.emplace_back(FileHandle(file));
+/// Who comes faster than this is served at the next turn.
+void Hub::accept() {
+  const std::size_t most = kMostStrangers + static_cast<std::size_t>(ranks_) - guests_.size();
+  for (std::size_t count = 0; count < most; ++count) {
+    FileHandle file(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!file) return;
+    if (strangers_.size() >= most) hear_hellos();
+    // A rank says at once who it is.
+    if (strangers_.size() >= most) strangers_.erase(strangers_.begin());
+    strangers_.push_back({Wire(std::move(file)), now() + kStrangersTime});
   }
 }
 
 void Hub::hear_hellos() {
   for (std::size_t i = 0; i < strangers_.size();) {
-    const bool open = strangers_[i].fill();
-    const std::optional<Frame> hello = strangers_[i].take();
+    Wire& wire = strangers_[i].wire;
+    const bool open = wire.fill();
+    const std::optional<Frame> hello = wire.take();
     const bool known = hello && hello->kind == FrameKind::kHello && hello->from >= 0 && hello->from < ranks_ &&
                        hello->bytes.starts_with(secret_) && !guests_.count(hello->from);
-    if (known)
-      guests_.emplace(hello->from, Guest{std::move(strangers_[i]), false, false, hello->bytes.substr(secret_.size())});
-    if (hello || !open)
+    if (known) {
+      wire.trust();
+      guests_.emplace(hello->from, Guest{std::move(wire), false, false, hello->bytes.substr(secret_.size())});
+    }
+    if (hello || !open || now() > strangers_[i].until)
       strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
     else
       ++i;
@@ -114,9 +127,12 @@ bool Hub::welcome(double deadline) {
   while (static_cast<std::int32_t>(guests_.size()) < ranks_ && now() < deadline) {
     wait(100);
     if (read(woken_.get(), &word, sizeof word) > 0) return false;
-    accept_one();
+    accept();
     hear_hellos();
   }
+  // Nobody else is to come; what strangers say would only wake this thread.
+  listening_.close();
+  strangers_.clear();
   std::string why;
   if (static_cast<std::int32_t>(guests_.size()) < ranks_) {
     const std::string limit = std::to_string(static_cast<int>(seconds_));
@@ -147,7 +163,7 @@ void Hub::run() {
 void Hub::serve(std::int32_t rank) {
   Guest& guest = guests_.at(rank);
   if (guest.gone) return;
-  const bool open = guest.wire.flush() && guest.wire.fill();
+  const bool open = guest.wire.exchange();
   while (std::optional<Frame> frame = guest.wire.take()) {
     frame->from = rank;
     if (frame->kind == FrameKind::kLeft) guest.left = true;

@@ -25,9 +25,15 @@ class Hub {
     std::string facts = {};
   };
 
+  /// A connection that has proven nothing.
+  struct Stranger {
+    Wire wire;
+    double until;
+  };
+
   void run();
   bool welcome(double deadline);
-  void accept_one();
+  void accept();
   void hear_hellos();
   std::string missing() const;
   std::string disagreement() const;
@@ -35,11 +41,12 @@ class Hub {
   void serve(std::int32_t rank);
   void pass(const Frame& frame);
 
-  const FileHandle listening_, woken_;
+  FileHandle listening_;  ///< until all have come
+  const FileHandle woken_;
   const std::int32_t ranks_;
   const std::string secret_;
   const double seconds_;
-  std::vector<Wire> strangers_;
+  std::vector<Stranger> strangers_;  ///< the oldest first
   std::map<std::int32_t, Guest> guests_;
   std::thread thread_;
 };

@@ -79,6 +79,7 @@ Code Lane::enqueue_call(const Call& call, Comm comm) const {
       return nccl.ncclReduce(from, to, call.count, call.type, call.op, call.peer, comm, native_);
     case Call::Kind::kSend: return nccl.ncclSend(from, call.count, call.type, call.peer, comm, native_);
     case Call::Kind::kReceive: return nccl.ncclRecv(to, call.count, call.type, call.peer, comm, native_);
+    case Call::Kind::kAllToAll: return nccl.ncclAlltoAll(from, to, call.count, call.type, comm, native_);
   }
   return kInternalError;
 }
@@ -136,6 +137,12 @@ Status Lane::run(const Program& program, Comm comm) {
     return internal("the device failed while ranks met");
   }
   return {};
+}
+
+Status Lane::clear(void* base, std::uint64_t bytes) {
+  const Device& device = engine_.device;
+  BALEEN_TRY(Engine::checked(device.compute->zero(device.handle, stream_, base, bytes), "zeroing memory"));
+  return Engine::checked(device.compute->synchronize(device.handle, stream_), "zeroing memory");
 }
 
 Status Lane::enqueue_all(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,

@@ -50,6 +50,8 @@ class Lane {
   Status reserve(const Slot& slot);
   /// Runs a program by itself and waits for it; plan time.
   Status run(const Program& program, Comm comm);
+  /// Zeroes memory and waits for it; plan time.
+  Status clear(void* base, std::uint64_t bytes);
   /// As baleen_transport_t::start. Where it fails, nothing but the carrier touches `done` any more.
   Status begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value);

@@ -55,7 +55,15 @@ Result<Functions> open_nccl(const std::string& path) {
   BALEEN_NCCL_FUNCTIONS(BALEEN_NCCL_FIND)
 #undef BALEEN_NCCL_FIND
 #define BALEEN_NCCL_FIND(name, result, arguments) find(*opened, #name, table.name, nullptr);
-  BALEEN_NCCL_OPTIONAL_FUNCTIONS(BALEEN_NCCL_FIND)
+  if (table.version >= kMemorySince) {
+    BALEEN_NCCL_FUNCTIONS_SINCE_219(BALEEN_NCCL_FIND)
+  }
+  if (table.version >= kWindowsSince) {
+    BALEEN_NCCL_FUNCTIONS_SINCE_227(BALEEN_NCCL_FIND)
+  }
+  if (table.version >= kCopyEnginesSince) {
+    BALEEN_NCCL_FUNCTIONS_SINCE_228(BALEEN_NCCL_FIND)
+  }
 #undef BALEEN_NCCL_FIND
   find(*opened, "baleen_nccl_double_label", table.label, nullptr);
   if (!missing.empty())

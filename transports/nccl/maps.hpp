@@ -8,7 +8,8 @@
 
 namespace baleen::nccl {
 
-/// Nothing for a dtype that NCCL lacks.
+/// Nothing for a dtype that NCCL lacks. 8-bit floats are moved alone (collective.hpp), as bytes, since not every NCCL
+/// has them.
 constexpr std::optional<DataType> data_type(baleen_dtype_t dtype) {
   switch (dtype) {
     case BALEEN_F64: return kFloat64;
@@ -17,6 +18,8 @@ constexpr std::optional<DataType> data_type(baleen_dtype_t dtype) {
     case BALEEN_BF16: return kBfloat16;
     case BALEEN_I64: return kInt64;
     case BALEEN_I32: return kInt32;
+    case BALEEN_E4M3:
+    case BALEEN_E5M2:
     case BALEEN_U8: return kUint8;
     default: return std::nullopt;
   }

@@ -45,10 +45,23 @@ struct UniqueId {
   char internal[128];
 };
 
-/// ncclConfig_t as of 2.18. Its size and version tell a later NCCL which members are there; it takes its own defaults
-/// for the others.
+/// ncclWindow_t.
+using Window = void*;
+
+/// NCCL_WIN_COLL_SYMMETRIC: a collective on the window has the same offset in it on every member.
+constexpr int kSymmetric = 1;
+/// NCCL_CTA_POLICY_ZERO: no multiprocessors where the copy engines can do it.
+constexpr int kPolicyZero = 2;
+
+/// From which versions on NCCL has what is not in all of them.
+constexpr int kMemorySince = 21900, kWindowsSince = 22700, kCopyEnginesSince = 22800;
+
+/// ncclConfig_t as far as NCCL 2.28 goes. Its size and version tell NCCL which members are there; it takes its own
+/// defaults for the others. As it is made, it is 2.18's.
 struct Config {
-  std::size_t size = sizeof(Config);
+  static constexpr std::size_t kSizeIn218 = 48;
+
+  std::size_t size = kSizeIn218;
   unsigned magic = 0xcafebeef;
   unsigned version = 21800;
   int blocking = INT_MIN;
@@ -57,6 +70,14 @@ struct Config {
   int max_ctas = INT_MIN;
   const char* net_name = nullptr;
   int split_share = INT_MIN;
+  int traffic_class = INT_MIN;
+  const char* comm_name = nullptr;
+  int collnet_enable = INT_MIN;
+  int cta_policy = INT_MIN;
+  int shrink_share = INT_MIN;
+  int nvls_ctas = INT_MIN;
+  int channels_per_net_peer = INT_MIN;
+  int nvlink_centric_sched = INT_MIN;
 };
 
 // By hand: clang-format would make stairs of the lists.
@@ -81,18 +102,31 @@ struct Config {
   X(ncclReduce, Code, (const void*, void*, std::size_t, DataType, RedOp, int, Comm, StreamHandle)) \
   X(ncclSend, Code, (const void*, std::size_t, DataType, int, Comm, StreamHandle)) \
   X(ncclRecv, Code, (void*, std::size_t, DataType, int, Comm, StreamHandle))
-/// Since 2.19; null before.
-#define BALEEN_NCCL_OPTIONAL_FUNCTIONS(X) \
+/// Null in a version before the named one.
+#define BALEEN_NCCL_FUNCTIONS_SINCE_219(X) \
   X(ncclCommRegister, Code, (Comm, void*, std::size_t, void**)) \
-  X(ncclCommDeregister, Code, (Comm, void*))
+  X(ncclCommDeregister, Code, (Comm, void*)) \
+  X(ncclMemAlloc, Code, (void**, std::size_t)) \
+  X(ncclMemFree, Code, (void*))
+#define BALEEN_NCCL_FUNCTIONS_SINCE_227(X) \
+  X(ncclCommWindowRegister, Code, (Comm, void*, std::size_t, Window*, int)) \
+  X(ncclCommWindowDeregister, Code, (Comm, Window))
+#define BALEEN_NCCL_FUNCTIONS_SINCE_228(X) \
+  X(ncclAlltoAll, Code, (const void*, void*, std::size_t, DataType, Comm, StreamHandle))
 // clang-format on
 
 /// The functions in use.
 struct Functions {
 #define BALEEN_NCCL_MEMBER(name, result, arguments) result(*name) arguments = nullptr;
   BALEEN_NCCL_FUNCTIONS(BALEEN_NCCL_MEMBER)
-  BALEEN_NCCL_OPTIONAL_FUNCTIONS(BALEEN_NCCL_MEMBER)
+  BALEEN_NCCL_FUNCTIONS_SINCE_219(BALEEN_NCCL_MEMBER)
+  BALEEN_NCCL_FUNCTIONS_SINCE_227(BALEEN_NCCL_MEMBER)
+  BALEEN_NCCL_FUNCTIONS_SINCE_228(BALEEN_NCCL_MEMBER)
 #undef BALEEN_NCCL_MEMBER
+  bool can_register() const { return ncclCommRegister && ncclCommDeregister; }
+  bool has_memory() const { return ncclMemAlloc && ncclMemFree; }
+  bool has_windows() const { return has_memory() && ncclCommWindowRegister && ncclCommWindowDeregister; }
+  bool has_copy_engines() const { return has_windows() && ncclAlltoAll; }
   /// What a stand-in for tests says of itself; null in NCCL.
   const char* (*label)() = nullptr;
   int version = 0;  ///< as NCCL_VERSION_CODE: 22809 is 2.28.9

@@ -31,11 +31,33 @@ Result<Options> Options::from(const Settings& settings) {
   options.timeout = settings.number("timeout");
   options.scratch = static_cast<std::uint64_t>(settings.integer("scratch_mb")) << 20;
   options.registers = settings.boolean("register");
+  options.memory = settings.text("memory");
+  options.shares_windows = settings.boolean("windows");
+  options.copy_engine = settings.boolean("copy_engine");
   options.shares_gpu = settings.boolean("share_gpu");
   if (options.max_channels > 0 && options.min_channels > options.max_channels)
     return invalid("`min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
                    std::to_string(options.max_channels));
+  if (options.copy_engine && !options.shares_windows)
+    return invalid("`copy_engine` works in windows; say `windows = true` too");
+  if (options.shares_windows && options.memory == "device")
+    return invalid("`windows` are of NCCL's own memory, and `memory` is \"device\"; leave out one of the two");
+  if (options.shares_windows && (options.algorithm != "auto" || options.protocol != "auto"))
+    return invalid("in `windows` NCCL has algorithms of its own; leave them out, or `algorithm` and `protocol`");
   return options;
+}
+
+Status Options::suit(const Functions& nccl) const {
+  const auto lacks = [&](const std::string& option, int since, const std::string& without) {
+    return unsupported("`" + option + "` needs NCCL " + version_text(since) + " or later, and this is " +
+                       version_text(nccl.version) + "; update the package libnccl2, or " + without);
+  };
+  if (memory == "nccl" && !nccl.has_memory())
+    return lacks("memory = \"nccl\"", kMemorySince, "leave `memory` at \"auto\"");
+  if (shares_windows && !nccl.has_windows()) return lacks("windows", kWindowsSince, "leave out `windows`");
+  if (copy_engine && !nccl.has_copy_engines())
+    return lacks("copy_engine", kCopyEnginesSince, "leave out `copy_engine`");
+  return {};
 }
 
 Config Options::config() const {
@@ -43,7 +65,18 @@ Config Options::config() const {
   config.blocking = 0;
   if (min_channels > 0) config.min_ctas = min_channels;
   if (max_channels > 0) config.max_ctas = max_channels;
+  if (!copy_engine) return config;
+  config.size = sizeof config;
+  config.version = kCopyEnginesSince;
+  config.cta_policy = kPolicyZero;
   return config;
+}
+
+// Without cuMem, ncclMemAlloc gives what the device gives.
+bool Options::wants_memory(const Functions& nccl) const {
+  const auto user = user_variable("NCCL_CUMEM_ENABLE");
+  const bool is_plain = memory == "auto" && user && std::atoi(user->value.c_str()) == 0;
+  return nccl.has_memory() && memory != "device" && !is_plain;
 }
 
 std::vector<std::pair<std::string, std::string>> Options::environment(int version, std::int32_t rank) const {
@@ -74,7 +107,9 @@ std::string Options::facts(int version) const {
   return "NCCL=" + version_text(version) + "\nalgorithm=" + of_user(algorithm, "NCCL_ALGO") +
          "\nprotocol=" + of_user(protocol, "NCCL_PROTO") + "\nmin_channels=" + std::to_string(min_channels) +
          "\nmax_channels=" + std::to_string(max_channels) + "\nscratch_mb=" + std::to_string(scratch >> 20) +
-         "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\n";
+         "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\nmemory=" + memory +
+         "\nwindows=" + (shares_windows ? "true" : "false") + "\ncopy_engine=" + (copy_engine ? "true" : "false") +
+         "\n";
 }
 
 // What this plugin sets hides what the user has set.
@@ -116,8 +151,34 @@ Options::Setting Options::registration(bool can_register) const {
   return {"true", "default"};
 }
 
-std::string Options::effective(int version, bool can_register) const {
+Options::Setting Options::memory_in_use(const Functions& nccl) const {
+  if (wants_memory(nccl)) return {"nccl", memory == "auto" ? "default" : "option"};
+  if (memory == "device") return {"device", "option"};
+  if (!nccl.has_memory()) return {"device", "this NCCL has no ncclMemAlloc"};
+  return {"device", "NCCL_CUMEM_ENABLE in " + user_variable("NCCL_CUMEM_ENABLE")->where};
+}
+
+// What NCCL does in windows need not heed an algorithm and a protocol, which fix the order of sums.
+Options::Setting Options::windows(const Functions& nccl) const {
+  if (!shares_windows) return {"false", "default"};
+  if (!wants_memory(nccl)) return {"false", "memory device"};
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"})
+    if (const auto user = user_variable(name)) return {"false", std::string(name) + " in " + user->where};
+  const auto user = user_variable("NCCL_WIN_ENABLE");
+  if (user && std::atoi(user->value.c_str()) == 0) return {"false", "NCCL_WIN_ENABLE in " + user->where};
+  return {"true", "option"};
+}
+
+// The variable takes the place of the configuration's: from NCCL's sources (init.cc).
+Options::Setting Options::copy_engines() const {
+  if (const auto user = user_variable("NCCL_CTA_POLICY"))
+    return {std::atoi(user->value.c_str()) & kPolicyZero ? "true" : "false", "NCCL_CTA_POLICY in " + user->where};
+  return {copy_engine ? "true" : "false", copy_engine ? "option" : "default"};
+}
+
+std::string Options::effective(const Functions& nccl) const {
   const Options defaults;
+  const int version = nccl.version;
   const auto number = [](auto value, auto otherwise, const char* unit) {
     return std::to_string(static_cast<long>(value)) + unit + " (" + (value == otherwise ? "default" : "option") + ")";
   };
@@ -126,8 +187,9 @@ std::string Options::effective(int version, bool can_register) const {
          setting(version, "NCCL_SOCKET_IFNAME", !interface.empty()).text() + ", algorithm " +
          setting(version, "NCCL_ALGO", algorithm != "auto").text() + ", protocol " +
          setting(version, "NCCL_PROTO", protocol != "auto").text() + ", channels " + channels(false).text() + " to " +
-         channels(true).text() + ", register " + registration(can_register).text() + ", debug " +
-         (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
+         channels(true).text() + ", register " + registration(nccl.can_register()).text() + ", memory " +
+         memory_in_use(nccl).text() + ", windows " + windows(nccl).text() + ", copy_engine " + copy_engines().text() +
+         ", debug " + (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
          number(timeout, defaults.timeout, " s") + ", scratch_mb " + number(scratch >> 20, defaults.scratch >> 20, "") +
          ", share_gpu " +
          (shares_gpu ? "true (option): each rank is a host of its own to NCCL, and data goes through sockets"

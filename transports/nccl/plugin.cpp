@@ -23,6 +23,14 @@ BALEEN_DESCRIPTOR(
                   "device memory for sums in a fixed order, which go in pieces"),
     BALEEN_OPTION("register", BALEEN_OPTION_BOOL, 0, 1, 0, "true", "", "",
                   "let NCCL work in the device's arenas without copies of its own, where it can"),
+    BALEEN_OPTION("memory", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|nccl|device", "",
+                  "whose memory collectives work in: NCCL's own or the device's; auto: NCCL's where it has some"),
+    BALEEN_OPTION("windows", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+                  "NCCL's own memory becomes windows that all members share, where their buffers lie alike: no copies; "
+                  "NCCL 2.27 or later"),
+    BALEEN_OPTION("copy_engine", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+                  "all_gather and all_to_all by the device's copy engines where they can, which leaves its "
+                  "multiprocessors to kernels; NCCL 2.28 or later, with `windows`"),
     BALEEN_OPTION("share_gpu", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
                   "let ranks share a GPU, to try a job of many ranks: NCCL takes each for a host of its "
                   "own, and data goes through sockets"),

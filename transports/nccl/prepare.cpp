@@ -1,7 +1,7 @@
 /// \file Plan time: members meet, communicators are made, collectives become programs.
 #include <algorithm>
 
-#include "baleen/proposal_codec.hpp"
+#include "letter.hpp"
 #include "maps.hpp"
 #include "transport.hpp"
 
@@ -15,20 +15,6 @@ constexpr std::size_t kMostInOrder = 32;
 constexpr const char* kNoDevice =
     "nccl exchanges the memory of CUDA devices, and no such device was handed over; compute with the plugin `cuda`, or "
     "choose the transport `shm` (one host) or `ucx`";
-
-/// What a member says to the first one, who judges.
-struct Letter {
-  Proposal proposal;
-  std::string device;
-  bool needs_communicator = false;
-};
-
-template <class Stream, class L>
-void walk(Stream& stream, L& letter) {
-  walk_proposal(stream, letter.proposal);
-  stream.text(letter.device);
-  stream.number(letter.needs_communicator);
-}
 
 /// Ranks that share a GPU, which NCCL refuses or waits for.
 Status check_devices(const std::vector<Letter>& letters) {
@@ -56,17 +42,17 @@ Result<std::string> NcclTransport::letter_of(std::int32_t rank) {
 }
 
 // The first member has all letters; the others hear what it found.
-Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool needs_communicator) {
-  std::vector<Letter> letters{{mine, engine_.device.identity, needs_communicator}};
+Result<Verdict> NcclTransport::judge(const Proposal& mine, bool needs_communicator, const std::string& layout) {
+  std::vector<Letter> letters{{mine, engine_.device.identity, layout, needs_communicator}};
   Status well;
   for (const std::int32_t rank : mine.present) {
     if (rank == mine.rank) continue;
     BALEEN_TRY_ASSIGN(const std::string bytes, letter_of(rank));
-    ProposalReader reader{bytes};
-    Letter letter;
-    walk(reader, letter);
-    if (!reader.complete()) well = internal("a letter from rank " + std::to_string(rank) + " makes no sense");
-    letters.push_back(std::move(letter));
+    Result<Letter> letter = letter_from(bytes, rank);
+    if (letter)
+      letters.push_back(*std::move(letter));
+    else
+      well = std::move(letter).error();
   }
   std::vector<Proposal> proposals;
   for (const Letter& letter : letters) proposals.push_back(letter.proposal);
@@ -74,49 +60,25 @@ Result<NcclTransport::Verdict> NcclTransport::judge(const Proposal& mine, bool n
   const bool all_need =
       std::all_of(letters.begin(), letters.end(), [](const Letter& l) { return l.needs_communicator; });
   if (well && all_need && !options_.shares_gpu) well = check_devices(letters);
-  Verdict verdict{(static_cast<std::uint64_t>(mine.rank) << 32) | group_count_++, {}, all_need};
+  const bool alike = !layout.empty() &&
+                     std::all_of(letters.begin(), letters.end(), [&](const Letter& l) { return l.layout == layout; });
+  Verdict verdict{(static_cast<std::uint64_t>(mine.rank) << 32) | group_count_++, {}, all_need, alike};
   if (well && all_need)
     if (const Code code = engine_.nccl.ncclGetUniqueId(&verdict.id); code != kSuccess)
       well = Error{BALEEN_PEER_LOST, failure_text(engine_.nccl, "ncclGetUniqueId", code, nullptr), {}};
-  ProposalWriter writer;
-  writer.number(well ? BALEEN_OK : well.error().code);
-  writer.text(well ? "" : well.error().text());
-  writer.number(verdict.number);
-  writer.number(verdict.has_id);
-  writer.text({verdict.id.internal, sizeof verdict.id.internal});
+  const Result<Verdict> said = well ? Result<Verdict>(verdict) : Result<Verdict>(well.error());
   for (const std::int32_t rank : mine.present)
-    if (rank != mine.rank) switchboard_->send(FrameKind::kLetter, rank, writer.bytes);
-  BALEEN_TRY(std::move(well));
-  return verdict;
+    if (rank != mine.rank) switchboard_->send(FrameKind::kLetter, rank, encode(said));
+  return said;
 }
 
-Result<NcclTransport::Verdict> NcclTransport::meet(const Proposal& mine, bool needs_communicator) {
-  Result<Verdict> verdict = Verdict{};
-  if (mine.present.front() == mine.rank) {
-    verdict = judge(mine, needs_communicator);
-  } else {
-    const Letter letter{mine, engine_.device.identity, needs_communicator};
-    ProposalWriter writer;
-    walk(writer, letter);
-    switchboard_->send(FrameKind::kLetter, mine.present.front(), writer.bytes);
-    auto bytes = letter_of(mine.present.front());
-    if (bytes) {
-      ProposalReader reader{*bytes};
-      baleen_status_t code = BALEEN_OK;
-      std::string text, id;
-      Verdict heard;
-      reader.number(code);
-      reader.text(text);
-      reader.number(heard.number);
-      reader.number(heard.has_id);
-      reader.text(id);
-      id.copy(heard.id.internal, sizeof heard.id.internal);
-      verdict = code == BALEEN_OK ? Result<Verdict>(heard) : Error{code, text, {}};
-    } else {
-      verdict = std::move(bytes).error();
-    }
-  }
-  return verdict;
+Result<Verdict> NcclTransport::meet(const Proposal& mine, bool needs_communicator, const std::string& layout) {
+  const std::int32_t first = mine.present.front();
+  if (first == mine.rank) return judge(mine, needs_communicator, layout);
+  switchboard_->send(FrameKind::kLetter, first,
+                     encode(Letter{mine, engine_.device.identity, layout, needs_communicator}));
+  BALEEN_TRY_ASSIGN(const std::string bytes, letter_of(first));
+  return verdict_from(bytes, first);
 }
 
 Result<Comm> NcclTransport::make_communicator(const UniqueId& id, std::size_t place, std::size_t members) {
@@ -125,49 +87,13 @@ Result<Comm> NcclTransport::make_communicator(const UniqueId& id, std::size_t pl
   Comm comm = nullptr;
   const Code code = engine_.nccl.ncclCommInitRankConfig(&comm, static_cast<int>(members), id, static_cast<int>(place),
                                                         &engine_.config);
-  if (comm) comms_.emplace_back(comm, std::map<std::byte*, void*>());
+  if (comm) comms_.emplace_back(engine_, comm, options_.wants_windows(engine_.nccl));
   if (Status made = engine_.settle(comm, "ncclCommInitRankConfig", code); !made) {
     fail({made.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + made.error().text(), {}}, true);
     return engine_.failure.status().error();
   }
-  register_with(comm);
+  register_with(comms_.back());
   return comm;
-}
-
-void NcclTransport::register_with(Comm comm) {
-  if (!options_.registers || !engine_.nccl.ncclCommRegister || !engine_.nccl.ncclCommDeregister) return;
-  for (auto& [known, handles] : comms_) {
-    for (const auto& [base, bytes] : arenas_) {
-      if (known != comm || handles.count(base)) continue;
-      void* handle = nullptr;
-      const Code code = engine_.nccl.ncclCommRegister(comm, base, bytes, &handle);
-      if (code == kSuccess)
-        handles.emplace(base, handle);
-      else if (!std::exchange(told_of_registration_, true))
-        host_.log(BALEEN_INFO, "NCCL does not register the device's arenas, and copies instead: " +
-                                   failure_text(engine_.nccl, "ncclCommRegister", code, comm));
-    }
-  }
-}
-
-Status NcclTransport::register_arena(void* base, std::uint64_t bytes) {
-  BALEEN_TRY(check());
-  const std::lock_guard lock(engine_.calls);
-  if (!engine_.driver.is_device_memory(base)) return {};  // the host's: a thread copies
-  arenas_.emplace(static_cast<std::byte*>(base), bytes);
-  for (const auto& [comm, handles] : comms_) register_with(comm);
-  return {};
-}
-
-void NcclTransport::unregister_arena(void* base) {
-  const std::lock_guard lock(engine_.calls);
-  arenas_.erase(static_cast<std::byte*>(base));
-  for (auto& [comm, handles] : comms_) {
-    const auto found = handles.find(static_cast<std::byte*>(base));
-    if (found == handles.end()) continue;
-    engine_.nccl.ncclCommDeregister(comm, found->second);
-    handles.erase(found);
-  }
 }
 
 Result<void*> NcclTransport::group_create(std::vector<std::int32_t> ranks) {
@@ -235,26 +161,21 @@ Result<void*> NcclTransport::prepare(void* handle, const baleen_collective_spec_
     slot->comm = pair->comm;
     slot->lane = pair->lane.get();
   } else {
-    BALEEN_TRY_ASSIGN(const Verdict met, meet(mine, engine_.device && spec.op != BALEEN_BARRIER && !group.comm));
-    if (spec.op != BALEEN_BARRIER && !group.comm) {
+    const bool has_data = spec.op != BALEEN_BARRIER;
+    BALEEN_TRY_ASSIGN(const Verdict met,
+                      meet(mine, engine_.device && has_data && !group.comm, has_data ? layout_of(group, mine) : ""));
+    if (has_data && !group.comm) {
       BALEEN_TRY_ASSIGN(group.comm, make_communicator(met.id, group.place, group.ranks.size()));
     }
+    if (has_data) BALEEN_TRY(share_windows(group, *mine.collective, met.alike));
     slot->comm = group.comm;
-    slot->lane = spec.op == BALEEN_BARRIER ? nullptr : lane_.get();
+    slot->lane = has_data ? lane_.get() : nullptr;
   }
   slot->collective = *std::move(mine.collective);
   slot->text = slot->collective.text();
   if (slot->lane) BALEEN_TRY(make_program(*slot));
   group.slots.push_back(std::move(slot));
   return static_cast<void*>(group.slots.back().get());
-}
-
-bool NcclTransport::is_on_device(const void* at, std::uint64_t bytes) const {
-  const auto* begin = static_cast<const std::byte*>(at);
-  auto found = arenas_.upper_bound(const_cast<std::byte*>(begin));
-  if (found == arenas_.begin()) return false;
-  --found;
-  return begin + bytes <= found->first + found->second;
 }
 
 // Sides that overlap in the host's memory overlap in the mirror.
@@ -291,8 +212,8 @@ Status NcclTransport::make_program(Slot& slot) {
   const Collective& c = slot.collective;
   std::vector<EntryPlaces> places;
   for (const CollectiveEntry& entry : c.entries) places.push_back(place_entry(slot, entry));
-  slot.program =
-      is_ordered(c) ? ordered_program(c, places, options_.scratch) : plain_program(c, places, options_.scratch);
+  slot.program = is_ordered(c) ? ordered_program(c, places, options_.scratch)
+                               : plain_program(c, places, options_.scratch, options_.copy_engine);
   {
     const std::lock_guard lock(engine_.calls);
     for (const Step& step : slot.program.steps)

@@ -9,11 +9,14 @@ namespace {
 /// Collects calls, and cuts them into groups at the same places on every member.
 class Writer {
  public:
-  Writer(const Collective& c, Program& program) : c_(c), program_(program), type_(*data_type(c.dtype)) {
+  Writer(const Collective& c, Program& program, bool by_copy_engines = false)
+      : by_copy_engines(by_copy_engines), c_(c), program_(program), type_(*data_type(c.dtype)) {
     if (is_reducing(c.op)) op_ = *red_op(c.reduction);
   }
   ~Writer() { end_group(); }
   Writer(const Writer&) = delete;
+
+  const bool by_copy_engines;
 
   void end_group() {
     if (!group_.calls.empty()) program_.steps.push_back(std::move(group_));
@@ -42,6 +45,7 @@ class Writer {
 using Kind = Call::Kind;
 
 void add_all_to_all(Writer& writer, const Collective& c, const CollectiveEntry& e, const EntryPlaces& at) {
+  if (writer.by_copy_engines && e.sends.empty()) return writer.add(Kind::kAllToAll, at.input, at.output, e.block);
   std::uint64_t sent = 0, received = 0;
   for (std::size_t m = 0; m < c.members; ++m) {
     writer.add(Kind::kSend, at.input + sent * c.width(), {}, c.sends(e, m), m);
@@ -132,7 +136,8 @@ class Permutation {
 
 }  // namespace
 
-Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch) {
+Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch,
+                      bool by_copy_engines) {
   Program program;
   if (c.op == BALEEN_BARRIER) return program;
   if (c.op == BALEEN_PERMUTE) {
@@ -143,7 +148,7 @@ Program plain_program(const Collective& c, const std::vector<EntryPlaces>& place
     return program;
   }
   {
-    Writer writer(c, program);
+    Writer writer(c, program, by_copy_engines);
     const std::uint64_t at_once = std::max<std::uint64_t>(1, kMostCalls / (2 * c.members));
     for (std::size_t e = 0; e < c.entries.size(); ++e) {
       if (e > 0 && e % at_once == 0) writer.end_group();

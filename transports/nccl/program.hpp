@@ -23,7 +23,16 @@ struct Place {
 
 /// One call of NCCL.
 struct Call {
-  enum class Kind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kReduce, kSend, kReceive };
+  enum class Kind : std::uint8_t {
+    kAllReduce,
+    kReduceScatter,
+    kAllGather,
+    kBroadcast,
+    kReduce,
+    kSend,
+    kReceive,
+    kAllToAll
+  };
   Kind kind = Kind::kAllReduce;
   Place from = {}, to = {};
   std::uint64_t count = 0;  ///< elements, as NCCL counts them for this kind
@@ -59,8 +68,10 @@ struct EntryPlaces {
 };
 
 /// By NCCL's own algorithms. A send or receive has a communicator of two members. A permutation goes in pieces of at
-/// most `scratch` bytes, for in place it sends from a copy.
-Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch);
+/// most `scratch` bytes, for in place it sends from a copy. `by_copy_engines`: an even all_to_all is one call, as they
+/// know it, and not messages.
+Program plain_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch,
+                      bool by_copy_engines = false);
 /// A reduction in the order that transport.h promises: blocks to their members, a kernel, blocks back. Uses at most
 /// about `scratch` bytes.
 Program ordered_program(const Collective& c, const std::vector<EntryPlaces>& places, std::uint64_t scratch);

@@ -23,20 +23,7 @@ std::string new_secret() {
   return text;
 }
 
-/// What rank 0 puts into the rendezvous: "port secret address,address".
-struct Meeting {
-  std::uint16_t port = 0;
-  std::string secret, addresses;
-
-  std::string text() const { return std::to_string(port) + " " + secret + " " + addresses; }
-  static Meeting read(const std::string& text) {
-    const std::size_t first = text.find(' '), second = text.find(' ', first + 1);
-    return {static_cast<std::uint16_t>(std::stoul(text)), text.substr(first + 1, second - first - 1),
-            text.substr(second + 1)};
-  }
-};
-
-Result<FileHandle> connect_to_any(const Meeting& place) {
+Result<FileHandle> connect_to_any(const MeetingPlace& place) {
   constexpr double kSecondsEach = 5;
   std::string rest = place.addresses;
   while (true) {
@@ -54,7 +41,7 @@ Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezv
   const bool one_host = rendezvous.on_one_host();
   std::string own = rendezvous.address();  // where rank 0 listens; empty: everywhere
   std::unique_ptr<Hub> hub;
-  Meeting place;
+  MeetingPlace place;
   if (!interface.empty() && !one_host) {  // on every rank: a wrong name is an error on its host
     BALEEN_TRY_ASSIGN(own, addresses_of(interface));
     own = own.substr(0, own.find(','));
@@ -69,13 +56,14 @@ Result<std::unique_ptr<Switchboard>> Switchboard::join(const Rendezvous& rendezv
       BALEEN_TRY_ASSIGN(place.addresses, addresses_of({}));
     }
     hub = std::make_unique<Hub>(std::move(listening.first), rendezvous.ranks(), place.secret, seconds);
-    rendezvous.put(kKey, place.text());
+    rendezvous.put(kKey, to_text(place));
   } else {
-    place = Meeting::read(rendezvous.get(kKey));
+    BALEEN_TRY_ASSIGN(place, place_from(rendezvous.get(kKey)));
   }
   BALEEN_TRY_ASSIGN(FileHandle file, connect_to_any(place));
   std::unique_ptr<Switchboard> made(
       new Switchboard(rendezvous.rank(), rendezvous.ranks(), Wire(std::move(file)), std::move(hub)));
+  made->wire_.trust();  // who holds the port that rank 0 named
   made->wire_.send({FrameKind::kHello, rendezvous.rank(), 0, place.secret + facts});
   BALEEN_TRY(made->await_welcome(rendezvous));
   made->thread_ = quiet_thread("nccl-listen", [raw = made.get()] { raw->run(); });
@@ -105,7 +93,7 @@ Status Switchboard::await_welcome(const Rendezvous& rendezvous) {
   while (true) {
     pollfd ready{wire_.file(), static_cast<short>(POLLIN | (wire_.has_queued() ? POLLOUT : 0)), 0};
     poll(&ready, 1, 100);
-    const bool open = wire_.flush() && wire_.fill();
+    const bool open = wire_.exchange();
     if (const std::optional<Frame> frame = wire_.take())
       return frame->bytes.empty() ? Status() : Status(Error{BALEEN_INVALID, frame->bytes, {}});
     if (rendezvous.over()) return Error{BALEEN_PEER_LOST, "the run is over before all ranks have come", {}};
@@ -146,7 +134,7 @@ void Switchboard::wake() {
 
 std::deque<Frame> Switchboard::hear(bool& open) {
   std::deque<Frame> heard;
-  const bool ended = open && !(wire_.flush() && wire_.fill());
+  const bool ended = open && !wire_.exchange();
   while (std::optional<Frame> frame = wire_.take()) heard.push_back(*std::move(frame));
   // Behind what rank 0 has said last.
   if (ended) heard.push_back({FrameKind::kGone, 0, rank_, {}});

@@ -24,12 +24,12 @@ Result<std::unique_ptr<NcclTransport>> NcclTransport::create(const Host& host, c
   const Options& given = made->options_;
   BALEEN_TRY_ASSIGN(made->engine_.driver, open_driver(given.driver));
   BALEEN_TRY_ASSIGN(made->engine_.nccl, open_nccl(given.library));
+  BALEEN_TRY(given.suit(made->engine_.nccl));
   const int version = made->engine_.nccl.version;
   made->engine_.seconds = given.timeout;
   made->engine_.config = given.config();
   made->attendance_ = std::make_unique<Attendance>(rendezvous.rank());
-  const bool can_register = made->engine_.nccl.ncclCommRegister && made->engine_.nccl.ncclCommDeregister;
-  const std::string holds = given.effective(version, can_register), facts = given.facts(version);
+  const std::string holds = given.effective(made->engine_.nccl), facts = given.facts(version);
   set_environment(given, version, rendezvous.rank(), host);
   BALEEN_TRY_ASSIGN(made->switchboard_, Switchboard::join(rendezvous, given.interface, facts, given.timeout));
   made->barriers_ = std::make_unique<Barriers>(made->engine_, *made->attendance_, *made->switchboard_);
@@ -111,11 +111,12 @@ void NcclTransport::hear(const Frame& frame) {
 void NcclTransport::ask_nccl() {
   const std::unique_lock lock(engine_.calls, std::try_to_lock);
   if (!lock || engine_.failure) return;
-  for (const auto& [comm, handles] : comms_) {
+  for (const KnownMemory& known : comms_) {
     Code found = kSuccess;
-    if (engine_.nccl.ncclCommGetAsyncError(comm, &found) != kSuccess || found == kInProgress || found == kSuccess)
+    if (engine_.nccl.ncclCommGetAsyncError(known.comm(), &found) != kSuccess || found == kInProgress ||
+        found == kSuccess)
       continue;
-    const std::string text = failure_text(engine_.nccl, "a collective", found, comm);
+    const std::string text = failure_text(engine_.nccl, "a collective", found, known.comm());
     return fail({BALEEN_PEER_LOST, "rank " + std::to_string(switchboard_->rank()) + ": " + text, {}}, true);
   }
 }
@@ -140,7 +141,7 @@ void NcclTransport::tear_down() {
       if (pair.lane) body(*pair.lane);
   };
   each_lane([](Lane& lane) { lane.fail_unfinished(); });
-  for (const auto& [comm, handles] : comms_) engine_.nccl.ncclCommAbort(comm);
+  for (const KnownMemory& known : comms_) engine_.nccl.ncclCommAbort(known.comm());
   comms_.clear();
   each_lane([](Lane& lane) { lane.let_go(); });
   event_signal(torn_down_, 1);
@@ -236,13 +237,15 @@ Status NcclTransport::use(void* device, const baleen_compute_t* compute, const b
 void NcclTransport::leave() {
   end_unfinished("the device was taken away while operations were under way");
   const std::lock_guard lock(engine_.calls);
-  for (const auto& [comm, handles] : comms_) {
-    for (const auto& [base, registered] : handles) engine_.nccl.ncclCommDeregister(comm, registered);
+  for (KnownMemory& known : comms_) {
+    const Comm comm = known.comm();
+    known.clear();
     if (!engine_.settle(comm, "ncclCommFinalize", engine_.nccl.ncclCommFinalize(comm), kFinalSeconds) ||
         engine_.nccl.ncclCommDestroy(comm) != kSuccess)
       engine_.nccl.ncclCommAbort(comm);
   }
   comms_.clear();
+  free_all_memory();
   introduced_.clear();
   for (const auto& group : groups_) group->comm = nullptr;
   {

@@ -10,7 +10,9 @@
 #include "baleen/transport.hpp"
 #include "barriers.hpp"
 #include "engine.hpp"
+#include "known_memory.hpp"
 #include "lane.hpp"
+#include "letter.hpp"
 #include "options.hpp"
 #include "switchboard.hpp"
 #include "tile_kernels.hpp"
@@ -28,17 +30,19 @@ struct Group {
 
 class NcclTransport : public Transport {
  public:
-  static constexpr bool kRegisters = true;
+  static constexpr bool kRegisters = true, kHasDeviceMemory = true;
   static constexpr std::string_view kNativeRuntime = "cuda";
 
   static Result<std::unique_ptr<NcclTransport>> create(const Host& host, const Settings& settings,
                                                        const Rendezvous& rendezvous, baleen_transport_flags_t);
   ~NcclTransport() override;
 
-  Result<void*> allocate(std::uint64_t) override { return unsupported("nccl registers the device's arenas"); }
+  Result<void*> allocate(std::uint64_t) override { return unsupported("nccl has memory on devices only"); }
   void release(void*) override {}
   Status register_arena(void* base, std::uint64_t bytes) override;
   void unregister_arena(void* base) override;
+  Result<void*> allocate_on_device(std::uint64_t bytes) override;
+  void release_on_device(void* base) override;
   Result<void*> group_create(std::vector<std::int32_t> ranks) override;
   void group_destroy(void* group) override;
   Result<void*> prepare(void* group, const baleen_collective_spec_t& spec) override;
@@ -58,11 +62,6 @@ class NcclTransport : public Transport {
     Comm comm = nullptr;
     std::unique_ptr<Lane> lane = {};
   };
-  struct Verdict {
-    std::uint64_t number = 0;  ///< of a new group
-    UniqueId id{};             ///< of a new communicator
-    bool has_id = false;
-  };
 
   NcclTransport(const Host& host, Options options) : host_(host), options_(std::move(options)) {}
 
@@ -80,18 +79,27 @@ class NcclTransport : public Transport {
   void end_unfinished(const std::string& why);
 
   // prepare.cpp
-  Result<Verdict> meet(const sdk::Proposal& mine, bool needs_communicator);
+  Result<Verdict> meet(const sdk::Proposal& mine, bool needs_communicator, const std::string& layout = {});
   Result<std::string> letter_of(std::int32_t rank);
-  Result<Verdict> judge(const sdk::Proposal& mine, bool needs_communicator);
+  Result<Verdict> judge(const sdk::Proposal& mine, bool needs_communicator, const std::string& layout);
   Result<Comm> make_communicator(const UniqueId& id, std::size_t place, std::size_t members);
   Result<Pair*> pair_of(const sdk::Proposal& mine);
   Status make_program(Slot& slot);
   EntryPlaces place_entry(Slot& slot, const CollectiveEntry& entry) const;
-  bool is_on_device(const void* at, std::uint64_t bytes) const;
   Status introduce(const Slot& slot);
   std::string refusal_of(const Collective& c) const;
   bool is_ordered(const Collective& c) const;
-  void register_with(Comm comm);
+
+  // arenas.cpp
+  KnownMemory* known_to(Comm comm);
+  void tell_once(bool& told, baleen_level_t level, const std::string& text) const;
+  void register_with(KnownMemory& known);
+  void free_memory(std::byte* base);
+  void free_all_memory();
+  bool is_on_device(const void* at, std::uint64_t bytes) const;
+  std::string layout_of(const Group& group, const sdk::Proposal& mine);
+  Status await_rest() const;
+  Status share_windows(const Group& group, const Collective& c, bool alike);
 
   const Host host_;
   const Options options_;
@@ -99,8 +107,8 @@ class NcclTransport : public Transport {
   std::unique_ptr<Attendance> attendance_;
   std::unique_ptr<Switchboard> switchboard_;
   std::unique_ptr<Barriers> barriers_;
-  std::map<std::byte*, std::uint64_t> arenas_;
-  std::vector<std::pair<Comm, std::map<std::byte*, void*>>> comms_;  // with handles of registered arenas
+  Arenas arenas_;
+  std::list<KnownMemory> comms_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::unique_ptr<TileKernels> kernels_;
   mutable std::mutex lanes_;  // which there are; taken after the engine's `calls`
@@ -108,7 +116,7 @@ class NcclTransport : public Transport {
   std::map<std::pair<std::int32_t, bool>, Pair> pairs_;  // by the other rank, and whether this one sends
   std::map<Comm, std::pair<std::set<int>, std::set<int>>> introduced_;
   std::uint64_t group_count_ = 0;
-  bool told_of_registration_ = false;
+  bool told_of_registration_ = false, told_of_memory_ = false, told_of_windows_ = false;
   std::atomic<bool> hub_left_{false};
   baleen_event_t torn_down_{sizeof(baleen_event_t), 0, 0, nullptr};
   std::thread watcher_;

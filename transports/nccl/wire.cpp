@@ -17,15 +17,6 @@
 namespace baleen::nccl {
 namespace {
 
-struct Head {
-  FrameKind kind;
-  std::int32_t from, to;
-  std::uint32_t mark;
-  std::uint64_t bytes;
-};
-constexpr std::uint32_t kMark = 0x4c43434e;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-
 std::string system_text(const std::string& doing) { return doing + " failed: " + std::strerror(errno); }
 
 struct Resolved {
@@ -54,9 +45,7 @@ Wire::Wire(FileHandle file) : file_(std::move(file)) {
 }
 
 void Wire::send(const Frame& frame) {
-  const Head head{frame.kind, frame.from, frame.to, kMark, frame.bytes.size()};
-  out_.append(reinterpret_cast<const char*>(&head), sizeof head);
-  out_ += frame.bytes;
+  out_ += to_bytes(frame);
   flush();
 }
 
@@ -77,25 +66,13 @@ bool Wire::fill() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     if (got == 0) return false;
-    in_.append(buffer, static_cast<std::size_t>(got));
-    Head head{};
-    if (in_.size() < sizeof head) continue;
-    std::memcpy(&head, in_.data(), sizeof head);
-    if (head.mark != kMark || head.bytes > kMostBytes) {
-      in_.clear();
-      return false;
-    }
+    if (!frames_.add({buffer, static_cast<std::size_t>(got)})) return false;
   }
 }
 
-std::optional<Frame> Wire::take() {
-  Head head{};
-  if (in_.size() < sizeof head) return std::nullopt;
-  std::memcpy(&head, in_.data(), sizeof head);
-  if (head.mark != kMark || in_.size() - sizeof head < head.bytes) return std::nullopt;
-  Frame frame{head.kind, head.from, head.to, in_.substr(sizeof head, head.bytes)};
-  in_.erase(0, sizeof head + head.bytes);
-  return frame;
+bool Wire::exchange() {
+  const bool flushed = flush();
+  return fill() && flushed;
 }
 
 Result<std::pair<FileHandle, std::uint16_t>> listen_on(const std::string& address) {

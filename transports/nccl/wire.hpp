@@ -1,4 +1,4 @@
-/// \file Frames over a stream socket: what ranks tell each other beside NCCL.
+/// \file Frames over a stream socket.
 #pragma once
 #include <pthread.h>
 #include <signal.h>
@@ -11,25 +11,9 @@
 
 #include "baleen/file_handle.hpp"
 #include "baleen/result.hpp"
+#include "frames.hpp"
 
 namespace baleen::nccl {
-
-enum class FrameKind : std::uint32_t {
-  kHello = 1,  ///< a rank to the hub: its secret and facts
-  kWelcome,    ///< the hub to all: they are there; or text that says why the run cannot begin
-  kLetter,     ///< plan time
-  kBarrier,    ///< a barrier begins
-  kFailure,    ///< a rank cannot go on, and says why
-  kLeft,       ///< a rank has left in good order, and how far it had come
-  kGone        ///< the hub: a rank's connection ended without a word
-};
-
-/// `to` -1: everybody but the sender.
-struct Frame {
-  FrameKind kind = FrameKind::kLetter;
-  std::int32_t from = 0, to = -1;
-  std::string bytes = {};
-};
 
 /// One end of a connection, never blocking. [one thread]
 class Wire {
@@ -47,11 +31,16 @@ class Wire {
   /// Reads what has come; false: the connection has ended, or what came makes no sense. Frames that came before can
   /// still be taken.
   bool fill();
-  std::optional<Frame> take();
+  /// Both: what the other end said last is read also where nothing can be sent any more.
+  bool exchange();
+  std::optional<Frame> take() { return frames_.next(); }
+  /// The other end is a rank: see Frames.
+  void trust() { frames_.trust(); }
 
  private:
   FileHandle file_;
-  std::string in_, out_;
+  Frames frames_;
+  std::string out_;
 };
 
 /// Listens on `address` ("" : all), any port. Returns the port too.

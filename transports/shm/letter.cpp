@@ -38,7 +38,8 @@ Result<Letter> decode(const std::string& bytes) {
   Letter letter;
   ProposalReader reader{bytes};
   walk(reader, letter);
-  if (!reader.complete())
+  const auto& collective = letter.proposal.collective;
+  if (!reader.complete() || letter.places.size() != (collective ? collective->entries.size() : 0))
     return internal("shm: a letter from another rank makes no sense; do all ranks run the same version?");
   return letter;
 }

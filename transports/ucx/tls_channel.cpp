@@ -92,6 +92,7 @@ TlsChannel::~TlsChannel() = default;
 int TlsChannel::socket() const { return state_->socket.get(); }
 bool TlsChannel::has_unsent() const { return state_->unsent.size() > 0; }
 std::optional<TlsChannel::Peers> TlsChannel::heard() const { return state_->heard; }
+bool TlsChannel::has_begun() const { return heard() || (state_->handshake && state_->handshake->heard()); }
 
 Step TlsChannel::ended(std::string why) {
   why_ = std::move(why);

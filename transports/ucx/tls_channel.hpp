@@ -38,6 +38,9 @@ class TlsChannel {
   };
   std::optional<Peers> heard() const;
 
+  /// At the end that accepted: whether the other end has begun as who knows the key does, or who has recorded one.
+  bool has_begun() const;
+
   Step read(void* to, std::size_t most, std::size_t& got);
   /// Encrypts, and keeps what the socket does not take yet. Nothing is taken where it is kLater.
   Step write(const void* from, std::size_t bytes, std::size_t& taken);

@@ -1,6 +1,8 @@
 /// \file Frames on a connection: messages, notes and beats, out and in.
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "runner.hpp"
 #include "tls_wire.hpp"
@@ -12,7 +14,6 @@ namespace {
 constexpr std::uint64_t kTurnBytes = 256 << 10;
 // Buffers of early messages that are kept for the next ones, in all.
 constexpr std::uint64_t kKeptEarly = 32 << 20;
-constexpr std::uint64_t kMostNote = 256 << 20;
 
 std::uint64_t room_of(const Run::Flight& flight) {
   std::uint64_t bytes = 0;
@@ -41,7 +42,7 @@ TlsWire::Frame& TlsWire::new_frame(Kind kind, std::uint64_t tag, std::uint64_t b
   }
   Frame& frame = *free_;
   free_ = frame.next;
-  frame.header = {tag, bytes | std::uint64_t{static_cast<std::uint8_t>(kind)} << 56};
+  frame.header = FrameHeader::of(kind, tag, bytes);
   frame.flight = nullptr;
   frame.next = nullptr;
   return frame;
@@ -107,7 +108,14 @@ void TlsWire::finish_first(Link& link) {
   if (frame.flight) Runner::ended(*frame.flight, Outcome::kDone, 0, {});
 }
 
+// Nothing can be sent any more. What the other end said before, its reason to leave, may have come and is read first.
+void TlsWire::read_the_rest(Link& link) {
+  link.broken = link.channel->why();
+  if (!std::exchange(link.has_more, true)) ++busy_;
+}
+
 bool TlsWire::push_out(Link& link) {
+  if (!link.broken.empty()) return false;
   std::uint64_t all = 0;
   Step step = Step::kDone;
   while (link.first && step == Step::kDone && all < kTurnBytes) {
@@ -119,7 +127,7 @@ bool TlsWire::push_out(Link& link) {
   }
   if (step != Step::kEnded && link.channel->flush() == Step::kEnded) step = Step::kEnded;
   if (step == Step::kEnded) {
-    lose(link, link.channel->why());
+    read_the_rest(link);
     return true;
   }
   // Else the next turn goes on.
@@ -201,7 +209,8 @@ std::unique_ptr<TlsWire::Early> TlsWire::new_early(std::uint64_t tag, std::uint6
     kept_bytes_ -= early->room;
   } else {
     early = std::make_unique<Early>();
-    early->data = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    early->data.reset(new (std::nothrow) std::byte[bytes]);
+    if (!early->data) return nullptr;
     early->room = bytes;
   }
   early->tag = tag;
@@ -229,20 +238,23 @@ std::optional<Unasked> TlsWire::first_unasked(std::int32_t rank, std::uint64_t t
   return std::nullopt;
 }
 
-void TlsWire::begin_body(Link& link) {
+bool TlsWire::begin_body(Link& link) {
   Incoming& in = link.in;
   in.at = 0;
-  if (in.header.kind() == Kind::kNote) return in.note.resize(in.header.bytes());
-  if (in.header.kind() != Kind::kMessage) return;
+  if (in.header.kind() == Kind::kNote) in.note.resize(in.header.bytes());
+  if (in.header.kind() != Kind::kMessage) return true;
   if (Run::Flight** const place = posted(link.rank, in.header.tag)) {
     in.flight = *place;
     *place = in.flight->next;
     if (in.header.bytes() > room_of(*in.flight))
       Runner::ended(*std::exchange(in.flight, nullptr), Outcome::kTooLong, in.header.bytes(), {});
-    return;
+    return true;
   }
-  link.early.push_back(new_early(in.header.tag, in.header.bytes()));
-  in.early = link.early.back().get();
+  std::unique_ptr<Early> early = new_early(in.header.tag, in.header.bytes());
+  if (!early) return false;
+  in.early = early.get();
+  link.early.push_back(std::move(early));
+  return true;
 }
 
 void TlsWire::end_body(Link& link) {
@@ -301,16 +313,18 @@ bool TlsWire::pull_in(Link& link) {
     all += got;
     if (!has_header && in.header_bytes < sizeof in.header) continue;
     if (!has_header) {
-      if (in.header.kind() == Kind::kNote && in.header.bytes() > kMostNote) {
-        lose(link, "it says that it sends a note of " + std::to_string(in.header.bytes()) + " bytes");
+      std::string why = in.header.objection();
+      if (why.empty() && !begin_body(link))
+        why = "there is no memory for a message of " + std::to_string(in.header.bytes()) + " bytes that it sends early";
+      if (!why.empty()) {
+        lose(link, std::move(why));
         return true;
       }
-      begin_body(link);
     }
     if (in.at == in.header.bytes()) end_body(link);
   }
-  if (step == Step::kEnded) {
-    lose(link, link.channel->why());
+  if (step == Step::kEnded || (step == Step::kLater && !link.broken.empty())) {
+    lose(link, step == Step::kEnded ? link.channel->why() : link.broken);
     return true;
   }
   const bool has_more = step == Step::kDone && link.channel;

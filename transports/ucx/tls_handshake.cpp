@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 namespace baleen::ucx {
@@ -29,18 +28,6 @@ std::optional<std::int32_t> number_from(std::string_view& text) {
   if (code != std::errc() || number < 0) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
   return number;
-}
-
-/// Nothing where it is no identity of a rank.
-std::optional<TlsChannel::Peers> peers_from(std::string_view identity) {
-  if (!identity.starts_with(kIdentity)) return std::nullopt;
-  identity.remove_prefix(kIdentity.size());
-  const auto from = number_from(identity);
-  if (!from || !identity.starts_with(kTo)) return std::nullopt;
-  identity.remove_prefix(kTo.size());
-  const auto to = number_from(identity);
-  if (!to || !identity.empty()) return std::nullopt;
-  return TlsChannel::Peers{*from, *to};
 }
 
 /// False where the text is not exactly the secret's bytes in hexadecimal.
@@ -72,7 +59,7 @@ struct TlsCalls {
 
   static int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
     TlsHandshake& handshake = of(ssl);
-    handshake.heard_ = peers_from({reinterpret_cast<const char*>(identity), size});
+    handshake.heard_ = TlsHandshake::peers_from({reinterpret_cast<const char*>(identity), size});
     *session = handshake.heard_ ? session_of(ssl) : nullptr;
     return !handshake.heard_ || *session;
   }
@@ -98,6 +85,17 @@ struct TlsCalls {
 
 std::string TlsHandshake::identity_of(const TlsChannel::Peers& peers) {
   return std::string(kIdentity) + std::to_string(peers.from) + std::string(kTo) + std::to_string(peers.to);
+}
+
+std::optional<TlsChannel::Peers> TlsHandshake::peers_from(std::string_view identity) {
+  if (!identity.starts_with(kIdentity)) return std::nullopt;
+  identity.remove_prefix(kIdentity.size());
+  const auto from = number_from(identity);
+  if (!from || !identity.starts_with(kTo)) return std::nullopt;
+  identity.remove_prefix(kTo.size());
+  const auto to = number_from(identity);
+  if (!to || !identity.empty()) return std::nullopt;
+  return TlsChannel::Peers{*from, *to};
 }
 
 std::shared_ptr<SSL_CTX> TlsHandshake::new_context() {

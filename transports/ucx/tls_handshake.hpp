@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "tls_channel.hpp"
 #include "tls_records.hpp"
@@ -20,6 +21,8 @@ class TlsHandshake {
   /// A context for `make`; nothing where this OpenSSL has not what it needs.
   static std::shared_ptr<ssl_ctx_st> new_context();
   static std::string identity_of(const TlsChannel::Peers& peers);
+  /// Nothing where it is no identity of a rank.
+  static std::optional<TlsChannel::Peers> peers_from(std::string_view identity);
   ~TlsHandshake();
 
   /// Goes on, and appends what is to be sent to `to_send`. Reads nothing from the socket that comes behind it.

@@ -113,9 +113,12 @@ void TlsWire::accept(int listener) {
     if (!channel) return;
     auto place = std::find_if(strangers_.begin(), strangers_.end(), [](const Stranger& one) { return !one.channel; });
     if (place == strangers_.end() && strangers_.size() < kMostStrangers) place = strangers_.insert(place, Stranger());
+    // The oldest makes room, but for who may be a rank.
     if (place == strangers_.end())
-      place = std::min_element(strangers_.begin(), strangers_.end(),
-                               [](const Stranger& a, const Stranger& b) { return a.deadline < b.deadline; });
+      place = std::min_element(strangers_.begin(), strangers_.end(), [](const Stranger& a, const Stranger& b) {
+        const bool may_be = a.channel->has_begun();
+        return may_be == b.channel->has_begun() ? a.deadline < b.deadline : !may_be;
+      });
     *place = {*std::move(channel), Clock::now() + kStrangersTime};
     hear_stranger(static_cast<std::size_t>(place - strangers_.begin()));
     if (listeners_.empty()) return;

@@ -88,7 +88,8 @@ void TlsWire::hear_event(std::uint64_t about, std::uint32_t events) {
 
 // Something to send, and the socket has not said that it is full.
 bool TlsWire::has_turn(const Link& link) {
-  return link.first && !link.wants_room && (link.stage == Stage::kOpen || link.stage == Stage::kClosing);
+  return link.first && !link.wants_room && link.broken.empty() &&
+         (link.stage == Stage::kOpen || link.stage == Stage::kClosing);
 }
 
 bool TlsWire::arm() { return busy_ == 0 && std::none_of(links_.begin(), links_.end(), has_turn); }

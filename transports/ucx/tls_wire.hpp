@@ -14,6 +14,7 @@
 #include "baleen/transport.hpp"
 #include "options.hpp"
 #include "tls_channel.hpp"
+#include "tls_frame.hpp"
 #include "wire.hpp"
 
 namespace baleen::ucx {
@@ -54,14 +55,7 @@ class TlsWire final : public Wire {
 
  private:
   using Clock = std::chrono::steady_clock;
-  enum class Kind : std::uint8_t { kMessage = 1, kNote = 2, kBeat = 3 };
-  struct FrameHeader {
-    std::uint64_t tag = 0;   // of a note: its NoteKind
-    std::uint64_t word = 0;  // bytes that follow, and the kind in the highest 8 bits
-    Kind kind() const { return static_cast<Kind>(word >> 56); }
-    std::uint64_t bytes() const { return word & ((std::uint64_t{1} << 56) - 1); }
-  };
-  static_assert(sizeof(FrameHeader) == 16);
+  using Kind = FrameKind;
 
   /// To be sent.
   struct Frame {
@@ -97,6 +91,7 @@ class TlsWire final : public Wire {
     std::size_t next_address = 0;
     Clock::time_point deadline, until;  // of this try, of all
     std::string why;                    // the last try failed
+    std::string broken;                 // why nothing can be sent any more; what has come is read yet
     Frame *first = nullptr, *last = nullptr;
     std::uint64_t written = 0;  // of the first frame
     bool wants_room = false, has_more = false, was_sent = false, has_ended = false;
@@ -141,15 +136,17 @@ class TlsWire final : public Wire {
   // tls_frames.cpp
   Frame& new_frame(Kind kind, std::uint64_t tag, std::uint64_t bytes);
   void append(Link& link, Frame& frame);
+  void read_the_rest(Link& link);
   bool push_out(Link& link);
   Step write_piece(Link& link, const Frame& frame);
   void finish_first(Link& link);
   bool pull_in(Link& link);
   Step read_piece(Link& link, std::size_t& got);
-  void begin_body(Link& link);
+  bool begin_body(Link& link);  ///< false: there is no memory for it
   void end_body(Link& link);
   void deliver(Run::Flight& flight, std::unique_ptr<Early> early);
   void keep(std::unique_ptr<Early> early);
+  /// Null where there is no memory.
   std::unique_ptr<Early> new_early(std::uint64_t tag, std::uint64_t bytes);
   Run::Flight** posted(std::int32_t rank, std::uint64_t tag);
   Run::Flight** posted(const Run::Flight& flight);

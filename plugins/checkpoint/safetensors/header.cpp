@@ -29,8 +29,8 @@ constexpr DtypeName kDtypes[] = {{"F64", 64, BALEEN_F64},
                                  {"U32", 32, 0},
                                  {"U16", 16, 0},
                                  {"BOOL", 8, 0},
-                                 {"F8_E4M3", 8, 0},
-                                 {"F8_E5M2", 8, 0}};
+                                 {"F8_E4M3", 8, BALEEN_E4M3},
+                                 {"F8_E5M2", 8, BALEEN_E5M2}};
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 80;  // a hostile name must not flood the message

@@ -32,14 +32,14 @@ void store_as(To* out, const T* in, std::int64_t stride, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i * stride] = rounded<To>(in[i]);
 }
 
-// 16-bit elements that do not lie side by side pass through a buffer.
+// Elements of 16 or 8 bits that do not lie side by side pass through a buffer.
 constexpr std::int64_t kGathered = 256;
 
-template <class T>
-void load_halves(const RoutinesOf<T>& routines, T* out, const std::uint16_t* in, Storage storage, std::int64_t stride,
+template <class T, class Bits>
+void load_narrow(const RoutinesOf<T>& routines, T* out, const Bits* in, Storage storage, std::int64_t stride,
                  std::int64_t count) {
   if (stride == 1) return routines.widen(out, in, storage, count);
-  std::uint16_t gathered[kGathered];
+  Bits gathered[kGathered];
   for (std::int64_t begin = 0; begin < count; begin += kGathered) {
     const std::int64_t some = std::min(kGathered, count - begin);
     for (std::int64_t i = 0; i < some; ++i) gathered[i] = in[(begin + i) * stride];
@@ -47,11 +47,11 @@ void load_halves(const RoutinesOf<T>& routines, T* out, const std::uint16_t* in,
   }
 }
 
-template <class T>
-void store_halves(const RoutinesOf<T>& routines, std::uint16_t* out, const T* in, Storage storage, std::int64_t stride,
+template <class T, class Bits>
+void store_narrow(const RoutinesOf<T>& routines, Bits* out, const T* in, Storage storage, std::int64_t stride,
                   std::int64_t count) {
   if (stride == 1) return routines.narrow(out, in, storage, count);
-  std::uint16_t gathered[kGathered];
+  Bits gathered[kGathered];
   for (std::int64_t begin = 0; begin < count; begin += kGathered) {
     const std::int64_t some = std::min(kGathered, count - begin);
     routines.narrow(gathered, in + begin, storage, some);
@@ -75,7 +75,10 @@ void load_row(const RoutinesOf<T>& routines, T* out, const void* in, baleen_dtyp
     case BALEEN_I32: return load_as(out, static_cast<const std::int32_t*>(in), stride, count);
     case BALEEN_I64: return load_as(out, static_cast<const std::int64_t*>(in), stride, count);
     case BALEEN_U8: return load_as(out, static_cast<const std::uint8_t*>(in), stride, count);
-    default: return load_halves(routines, out, static_cast<const std::uint16_t*>(in), storage_of(dtype), stride, count);
+    case BALEEN_E4M3:
+    case BALEEN_E5M2:
+      return load_narrow(routines, out, static_cast<const std::uint8_t*>(in), storage_of(dtype), stride, count);
+    default: return load_narrow(routines, out, static_cast<const std::uint16_t*>(in), storage_of(dtype), stride, count);
   }
 }
 
@@ -88,7 +91,10 @@ void store_row(const RoutinesOf<T>& routines, void* out, const T* in, baleen_dty
     case BALEEN_I32: return store_as(static_cast<std::int32_t*>(out), in, stride, count);
     case BALEEN_I64: return store_as(static_cast<std::int64_t*>(out), in, stride, count);
     case BALEEN_U8: return store_as(static_cast<std::uint8_t*>(out), in, stride, count);
-    default: return store_halves(routines, static_cast<std::uint16_t*>(out), in, storage_of(dtype), stride, count);
+    case BALEEN_E4M3:
+    case BALEEN_E5M2:
+      return store_narrow(routines, static_cast<std::uint8_t*>(out), in, storage_of(dtype), stride, count);
+    default: return store_narrow(routines, static_cast<std::uint16_t*>(out), in, storage_of(dtype), stride, count);
   }
 }
 

@@ -10,7 +10,13 @@ namespace baleen::cpu {
 
 /// How elements of a floating dtype are stored beside the type that computes with them.
 constexpr Storage storage_of(baleen_dtype_t dtype) {
-  return dtype == BALEEN_BF16 ? Storage::kBf16 : dtype == BALEEN_F16 ? Storage::kFp16 : Storage::kOwn;
+  switch (dtype) {
+    case BALEEN_BF16: return Storage::kBf16;
+    case BALEEN_F16: return Storage::kFp16;
+    case BALEEN_E4M3: return Storage::kE4m3;
+    case BALEEN_E5M2: return Storage::kE5m2;
+    default: return Storage::kOwn;
+  }
 }
 
 /// `count` elements, `stride` apart, of dtype `dtype` to a packed row of T.

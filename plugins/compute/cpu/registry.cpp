@@ -10,8 +10,9 @@
 namespace baleen::cpu {
 namespace {
 
-// What its operands may be: moved elements of one dtype, numbers of any dtypes, floating ones, or also int32 ids.
-enum class Takes { kOneDtype, kNumbers, kFloats, kIds };
+// What its operands may be: moved elements of one dtype, numbers of any dtypes, floating ones of 16 bits or more, also
+// such of 8 bits, or also int32 ids.
+enum class Takes { kOneDtype, kNumbers, kFloats, kFp8, kIds };
 
 struct Entry {
   std::string_view kind;
@@ -21,7 +22,7 @@ struct Entry {
 };
 
 constexpr std::array kEntries{
-    Entry{"matmul", make_matmul, false},
+    Entry{"matmul", make_matmul, false, Takes::kFp8},
     Entry{"pointwise", make_pointwise, false, Takes::kNumbers},
     Entry{"reduce", make_reduce, false},
     Entry{"softmax", make_softmax, true},
@@ -61,7 +62,9 @@ bool fits(Takes takes, baleen_dtype_t dtype, baleen_dtype_t first) {
   switch (takes) {
     case Takes::kOneDtype: return dtype_size(dtype) > 0 && dtype == first;
     case Takes::kNumbers: return dtype_size(dtype) > 0;
-    default: return is_floating(dtype) ? (dtype == BALEEN_F64) == (first == BALEEN_F64) : takes == Takes::kIds;
+    default:
+      if (is_fp8(dtype) && takes != Takes::kFp8) return false;
+      return is_floating(dtype) ? (dtype == BALEEN_F64) == (first == BALEEN_F64) : takes == Takes::kIds;
   }
 }
 
@@ -72,15 +75,30 @@ bool packed(const baleen_tensor_t& t) {
   return true;
 }
 
+// What an op makes for a later one of the region is in no memory.
+bool is_stored(const baleen_region_t& region, std::uint32_t number) {
+  const auto has = [number](std::span<const std::uint32_t> list) {
+    return std::find(list.begin(), list.end(), number) != list.end();
+  };
+  for (std::uint64_t made = 0; made < region.op_count; ++made)
+    for (std::uint64_t read = made + 1; read < region.op_count && has(Op(op_of(region, made)).outputs()); ++read)
+      if (has(Op(op_of(region, read)).inputs())) return false;
+  return true;
+}
+
 // Copies in, computes on packed operands, copies out.
 class PackedKernel : public Kernel {
  public:
   PackedKernel(const Context& context, const baleen_region_t& region) : context_(context) {
     for (std::uint64_t i = 0; i < region.tensor_count; ++i) tensors_.push_back(copy_in(&tensor_of(region, i)));
     addresses_.resize(tensors_.size());
-    const Op op(op_of(region, 0));
-    for (const std::uint32_t number : op.inputs()) pack(number, false);
-    for (const std::uint32_t number : op.outputs()) pack(number, true);
+    for (std::uint64_t i = 0; i < region.op_count; ++i) {
+      const Op op(op_of(region, i));
+      for (const std::uint32_t number : op.inputs())
+        if (is_stored(region, number)) pack(number, false);
+      for (const std::uint32_t number : op.outputs())
+        if (is_stored(region, number)) pack(number, true);
+    }
   }
 
   Status build(Maker make, const baleen_region_t& region) {
@@ -148,7 +166,13 @@ class PackedKernel : public Kernel {
 }  // namespace
 
 std::uint32_t region_score(const baleen_region_t& region) {
-  if (is_sum_of_squares(region)) return 1;
+  if (is_sum_of_squares(region) || is_largest_magnitude(region)) return 1;
+  if (const auto found = norm_grad_and_sum(region)) {
+    baleen_region_t first = region;
+    first.op_count = 1;
+    // In 16 bits the gradient would have to be rounded in between.
+    return computed_in(found->sum.tensor.dtype) == found->sum.tensor.dtype ? region_score(first) : 0;
+  }
   const Entry* entry = find(region);
   if (!entry) return brings_kernel(region) ? 1 : 0;
   const Op op(op_of(region, 0));
@@ -172,15 +196,17 @@ Result<std::unique_ptr<Kernel>> make_kernel(const Context& context, const baleen
             std::string(region.op_count ? view(op_of(region, 0).kind) : std::string_view("nothing")) + "`",
         std::string(region.op_count ? view(op_of(region, 0).name) : std::string_view()));
   if (is_sum_of_squares(region)) return make_sum_of_squares(context, region);
+  if (is_largest_magnitude(region)) return make_largest_magnitude(context, region);
+  const bool and_sum = norm_grad_and_sum(region).has_value();
   const Entry* entry = find(region);
-  if (!entry) return make_of_kind(context, region);
-  const Op op(op_of(region, 0));
-  const auto in_order = [&](std::uint32_t number) { return packed(tensor_of(region, number)); };
-  if (!entry->packed_rows || (std::all_of(op.inputs().begin(), op.inputs().end(), in_order) &&
-                              std::all_of(op.outputs().begin(), op.outputs().end(), in_order)))
-    return entry->make(context, region);
+  if (!entry && !and_sum) return make_of_kind(context, region);
+  const Maker make = and_sum ? make_norm_grad : entry->make;
+  bool in_order = true;
+  for (std::uint32_t i = 0; i < region.tensor_count; ++i)
+    in_order = in_order && (packed(tensor_of(region, i)) || !is_stored(region, i));
+  if (in_order || !(and_sum || entry->packed_rows)) return make(context, region);
   auto kernel = std::make_unique<PackedKernel>(context, region);
-  BALEEN_TRY(kernel->build(entry->make, region));
+  BALEEN_TRY(kernel->build(make, region));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -96,10 +96,14 @@ std::uint64_t score_bytes(const AttentionShape& shape, std::int64_t batch) {
 
 std::int64_t attention_slice(const AttentionShape& shape, bool backward) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
-  if (!backward || !shape.deterministic) return shape.batch;
+  constexpr std::int64_t kTogether = 4;  // statistics in the 16 bytes at whose multiples a slice of them must begin
+  if (!backward || !shape.deterministic || score_bytes(shape, shape.batch) <= kMost) return shape.batch;
+  const auto is_good = [&](std::int64_t slice) {
+    return shape.batch % slice == 0 && slice * shape.lse[0] % kTogether == 0;
+  };
   std::int64_t slice = shape.batch;
-  while (slice > 1 && (shape.batch % slice != 0 || score_bytes(shape, slice) > kMost)) --slice;
-  return slice;
+  while (slice > 1 && (!is_good(slice) || score_bytes(shape, slice) > kMost)) --slice;
+  return is_good(slice) ? slice : shape.batch;
 }
 
 std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward) {

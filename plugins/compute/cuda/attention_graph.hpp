@@ -28,7 +28,7 @@ struct AttentionPlan {
 };
 
 /// How much of the batch a plan is made for: all, or backward and deterministic a part without remainder, of which the
-/// scores' gradient takes at most 1 GiB where there is one.
+/// scores' gradient takes at most 1 GiB where there is one. Each part's statistics begin at a multiple of 16 bytes.
 std::int64_t attention_slice(const AttentionShape& shape, bool backward);
 
 /// Bytes of workspace that a plan may take; nothing where cuDNN is not asked because it would take too much. No plan of

@@ -26,7 +26,7 @@ std::unique_ptr<Blas> Blas::described(const BlasOptions& options) {
 
 BlasOptions BlasOptions::of(const Settings& settings, int compute_capability) {
   const std::uint64_t mebibytes = compute_capability >= 90 ? 32 : 4;  // as cuBLASLt's documentation advises
-  return {settings.boolean("tf32"), settings.boolean("deterministic"), mebibytes << 20};
+  return {settings.boolean("tf32"), settings.boolean("deterministic"), mebibytes << 20, compute_capability >= 89};
 }
 
 Blas::~Blas() {

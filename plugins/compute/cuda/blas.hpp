@@ -11,6 +11,7 @@
 #include "blas_tuner.hpp"
 #include "contraction.hpp"
 #include "product_report.hpp"
+#include "warm_up.hpp"
 
 namespace baleen::cuda {
 
@@ -33,6 +34,7 @@ struct BlasFunctions {
 struct BlasOptions {
   bool tf32 = false, deterministic = true;
   std::uint64_t workspace_bytes = 0;  ///< that an algorithm may take
+  bool fp8 = false;                   ///< whether the device multiplies 8 bits
 
   static BlasOptions of(const Settings& settings, int compute_capability);
 };
@@ -41,6 +43,7 @@ struct BlasOptions {
 struct BlasChoice {
   cublasLtMatmulAlgo_t algorithm;
   std::uint64_t workspace_bytes = 0;
+  bool is_refused = false;  ///< as far as a trial can tell
 };
 
 /// The library with one handle. Its calls come from one thread at a time.
@@ -65,6 +68,9 @@ class Blas {
   /// Null where the library's favourites are taken.
   BlasTuner* tuner() const { return tuner_.get(); }
   void tune_with(std::unique_ptr<BlasTuner> tuner) { tuner_ = std::move(tuner); }
+  /// Runs each algorithm once where it is chosen.
+  void warm_up_with(WarmUp& warm_up) { warm_up_ = &warm_up; }
+  WarmUp* warm_up() const { return warm_up_; }
   /// Says, once, which products have no algorithm.
   void report_to(ProductReport& report) { report_ = &report; }
   void report(baleen_level_t level, const std::string& text) const {
@@ -78,6 +84,7 @@ class Blas {
   cublasLtHandle_t handle_ = nullptr;
   std::map<std::string, BlasChoice> choices_;
   std::unique_ptr<BlasTuner> tuner_;
+  WarmUp* warm_up_ = nullptr;
   ProductReport* report_ = nullptr;
 };
 
@@ -109,6 +116,8 @@ class BlasProduct {
   bool takes_any_address() const { return choices_[1].has_value(); }
   /// Whether it computes from and to these addresses.
   bool takes(const void* a, const void* b, const void* y) const;
+  /// Whether the library has refused it at good addresses already.
+  bool is_refused() const { return choices_[0]->is_refused; }
   /// "a product of bf16 to fp32, [64, 768] by [768, 3072]", for messages.
   std::string text() const;
   /// y = a b, or y + a b, of addresses that it takes. UNSUPPORTED where cuBLASLt refuses what its heuristics chose:
@@ -128,6 +137,13 @@ class BlasProduct {
   Result<BlasChoice> choose(bool aligned) const;
   /// The fastest of the heuristics' answers, of which the first is their favourite.
   std::size_t fastest(const std::string& key, std::span<const cublasLtMatmulHeuristicResult_t> found) const;
+  /// False where the library refuses it.
+  bool warm_up(const std::string& key, const BlasChoice& choice, bool aligned) const;
+  /// Of memory for runs whose result nobody reads: left, right, result, bias, aux, workspace.
+  std::array<std::uint64_t, 6> trial_bytes() const;
+  /// With such memory; operands and result begin behind `beside` elements.
+  bool enqueue_trial(const BlasChoice& choice, CUstream stream, std::span<void* const> buffers,
+                     std::int64_t beside) const;
   cublasStatus_t enqueue(const BlasChoice& choice, const char* left, const char* right, char* result, bool adds,
                          void* workspace, CUstream stream) const;
   std::string key(bool aligned) const;

@@ -74,14 +74,38 @@ cudaDataType_t data_type(baleen_dtype_t dtype) {
     case BALEEN_F64: return CUDA_R_64F;
     case BALEEN_BF16: return CUDA_R_16BF;
     case BALEEN_F16: return CUDA_R_16F;
+    case BALEEN_E4M3: return CUDA_R_8F_E4M3;
+    case BALEEN_E5M2: return CUDA_R_8F_E5M2;
     default: return CUDA_R_32F;
   }
+}
+
+/// What cuBLASLt's manual asks of operands in 8 bits: not both e5m2, the depth innermost, 16 bytes everywhere. The
+/// sizes of a result are counted in elements: more than is asked for.
+bool fp8_fits(const ProductTypes& types, const GemmPlan& plan) {
+  const bool are_known = is_fp8(types.a) && is_fp8(types.b) && (types.a == BALEEN_E4M3 || types.b == BALEEN_E4M3) &&
+                         (types.y == BALEEN_F32 || types.has_half_result());
+  const std::int64_t sizes[] = {plan.rows,
+                                plan.columns,
+                                plan.depth,
+                                plan.left.leading,
+                                plan.right.leading,
+                                plan.result.leading,
+                                plan.left.batch_stride,
+                                plan.right.batch_stride,
+                                plan.result.batch_stride};
+  return are_known && plan.left.transposed && !plan.right.transposed &&
+         std::all_of(std::begin(sizes), std::end(sizes), [](std::int64_t size) { return size % kAligned == 0; });
 }
 
 /// Operands of one dtype, results of the same, or of fp32. A 16-bit result that is added to in several calls would be
 /// rounded in each.
 bool types_fit(const ProductTypes& types, const GemmPlan& plan) {
-  if (types.a != types.b || (types.y != types.a && (dtype_size(types.a) != 2 || types.y != BALEEN_F32))) return false;
+  if (is_fp8(types.a) || is_fp8(types.b)) {
+    if (!fp8_fits(types, plan)) return false;
+  } else if (types.a != types.b || (types.y != types.a && (dtype_size(types.a) != 2 || types.y != BALEEN_F32))) {
+    return false;
+  }
   return !types.has_half_result() ||
          std::none_of(plan.turns.begin(), plan.turns.end(), [](const GemmPlan::Turn& turn) { return turn.adds; });
 }
@@ -103,6 +127,7 @@ Result<std::unique_ptr<BlasProduct>> BlasProduct::make(Blas& blas, const GemmPla
     return std::unique_ptr<BlasProduct>();
   }
   for (const bool aligned : {true, false}) {
+    if (!aligned && is_fp8(types.a)) continue;
     auto choice = product->choose(aligned);
     if (choice)
       product->choices_[aligned ? 0 : 1] = *choice;
@@ -136,8 +161,8 @@ Status BlasProduct::describe() {
   BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, plan_.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
   if (epilogue_.kind != CUBLASLT_EPILOGUE_DEFAULT) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_.kind));
   if (epilogue_.has_aux) BALEEN_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, plan_.result.leading));
-  BALEEN_TRY(layout(plan_.left, types_.a, left_));
-  BALEEN_TRY(layout(plan_.right, types_.b, right_));
+  BALEEN_TRY(layout(plan_.left, plan_.swapped ? types_.b : types_.a, left_));
+  BALEEN_TRY(layout(plan_.right, plan_.swapped ? types_.a : types_.b, right_));
   return layout(plan_.result, types_.y, result_);
 }
 
@@ -171,6 +196,7 @@ Status BlasProduct::layout(const GemmPlan::Matrix& matrix, baleen_dtype_t dtype,
 
 std::string BlasProduct::key(bool aligned) const {
   std::string text = aligned ? "aligned" : "any";
+  if (types_.a != types_.b) text += (plan_.swapped ? " by e" : " of e") + std::to_string(types_.b);
   for (const std::int64_t n :
        {std::int64_t{types_.a}, std::int64_t{types_.y}, plan_.batch, std::int64_t{epilogue_.kind}})
     text += " " + std::to_string(n);
@@ -205,31 +231,51 @@ Result<BlasChoice> BlasProduct::choose(bool aligned) const {
                                  [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
   const std::span<const cublasLtMatmulHeuristicResult_t> candidates(found.begin(), good);
   const cublasLtMatmulHeuristicResult_t& best = found[candidates.size() > 1 ? fastest(name, candidates) : 0];
-  const BlasChoice choice{best.algo, best.workspaceSize};
+  BlasChoice choice{best.algo, best.workspaceSize};
+  choice.is_refused = !warm_up(name, choice, aligned);
   blas_.choices().emplace(name, choice);
   return choice;
 }
 
-std::size_t BlasProduct::fastest(const std::string& key, std::span<const cublasLtMatmulHeuristicResult_t> found) const {
+std::array<std::uint64_t, 6> BlasProduct::trial_bytes() const {
   const auto bytes = [this](const GemmPlan::Matrix& m, baleen_dtype_t dtype) {
     const std::int64_t last = (plan_.batch - 1) * m.batch_stride + (m.columns - 1) * m.leading + m.rows;
     return static_cast<std::uint64_t>(last) * dtype_size(dtype);
   };
   const std::uint64_t of_result = bytes(plan_.result, types_.y);
   const auto of_bias = static_cast<std::uint64_t>(std::max(plan_.result.rows, plan_.result.columns)) * sizeof(double);
-  const std::uint64_t sizes[] = {
-      bytes(plan_.left, types_.a),      bytes(plan_.right, types_.b),      of_result,
-      epilogue_.has_bias ? of_bias : 0, epilogue_.has_aux ? of_result : 0, blas_.options().workspace_bytes};
+  return {bytes(plan_.left, types_.a),      bytes(plan_.right, types_.b),      of_result,
+          epilogue_.has_bias ? of_bias : 0, epilogue_.has_aux ? of_result : 0, blas_.options().workspace_bytes};
+}
+
+bool BlasProduct::enqueue_trial(const BlasChoice& choice, CUstream stream, std::span<void* const> buffers,
+                                std::int64_t beside) const {
+  if (!bind(buffers[3], buffers[4])) return false;
+  const auto at = [&](std::size_t i, baleen_dtype_t dtype) {
+    return static_cast<char*>(buffers[i]) + beside * static_cast<std::int64_t>(dtype_size(dtype));
+  };
+  return enqueue(choice, at(0, types_.a), at(1, types_.b), at(2, types_.y), false, buffers[5], stream) ==
+         CUBLAS_STATUS_SUCCESS;
+}
+
+std::size_t BlasProduct::fastest(const std::string& key, std::span<const cublasLtMatmulHeuristicResult_t> found) const {
   std::vector<std::string> names;
   for (const auto& one : found) names.emplace_back(reinterpret_cast<const char*>(&one.algo), sizeof one.algo);
   return blas_.tuner()->fastest("cuBLASLt " + blas_.version() + (blas_.options().tf32 ? " tf32 " : " ") + key, names,
-                                sizes, [&](std::size_t candidate, CUstream stream, std::span<void* const> buffers) {
-                                  if (!bind(buffers[3], buffers[4])) return false;
-                                  const BlasChoice choice{found[candidate].algo, found[candidate].workspaceSize};
-                                  return enqueue(choice, static_cast<const char*>(buffers[0]),
-                                                 static_cast<const char*>(buffers[1]), static_cast<char*>(buffers[2]),
-                                                 false, buffers[5], stream) == CUBLAS_STATUS_SUCCESS;
+                                trial_bytes(), [&](std::size_t i, CUstream stream, std::span<void* const> buffers) {
+                                  return enqueue_trial({found[i].algo, found[i].workspaceSize}, stream, buffers, 0);
                                 });
+}
+
+bool BlasProduct::warm_up(const std::string& key, const BlasChoice& choice, bool aligned) const {
+  bool is_taken = true;
+  if (!blas_.warm_up()) return is_taken;
+  std::array<std::uint64_t, 6> bytes = trial_bytes();
+  for (std::size_t i = 0; i < 3; ++i) bytes[i] += sizeof(double);  // an element
+  blas_.warm_up()->run("product " + key, bytes, [&](CUstream stream, std::span<void* const> buffers) {
+    is_taken = enqueue_trial(choice, stream, buffers, aligned ? 0 : 1);
+  });
+  return is_taken;
 }
 
 // Scratch begins at multiples of 64 bytes.
@@ -256,8 +302,9 @@ std::string BlasProduct::text() const {
     return "[" + std::to_string(one) + ", " + std::to_string(other) + "]";
   };
   const std::int64_t m = plan_.swapped ? plan_.columns : plan_.rows, n = plan_.swapped ? plan_.rows : plan_.columns;
-  std::string text = "a product of " + std::string(dtype_name(types_.a)) + " to " + std::string(dtype_name(types_.y)) +
-                     ", " + size(m, plan_.depth) + " by " + size(plan_.depth, n);
+  const std::string other = types_.a == types_.b ? "" : " and " + std::string(dtype_name(types_.b));
+  std::string text = "a product of " + std::string(dtype_name(types_.a)) + other + " to " +
+                     std::string(dtype_name(types_.y)) + ", " + size(m, plan_.depth) + " by " + size(plan_.depth, n);
   if (plan_.batch > 1) text += ", " + std::to_string(plan_.batch) + " times";
   switch (epilogue_.kind) {
     case CUBLASLT_EPILOGUE_DEFAULT: return text;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "trial_memory.hpp"
+
 namespace baleen::cuda {
 namespace {
 
@@ -11,25 +13,18 @@ constexpr int kRounds = 4, kLaunches = 3;
 /// Another one must take less than this part of the first one's time.
 constexpr double kFaster = 0.98;
 
+/// No zeros, which take less power and time than numbers: in each floating dtype a small one.
+constexpr unsigned char kNumbers = 0x3c;
+
 /// Memory and events of a measurement. Empty where the device has too little of them.
 class Trial {
  public:
   Trial(const Driver& driver, CUstream stream, std::span<const std::uint64_t> bytes)
-      : driver_(driver), stream_(stream) {
-    // No zeros, which take less power and time than numbers: in each floating dtype a small one.
-    constexpr unsigned char kByte = 0x3c;
-    for (const std::uint64_t size : bytes) {
-      CUdeviceptr memory = 0;
-      if (driver_.cuMemAlloc(&memory, std::max<std::uint64_t>(size, 256)) != CUDA_SUCCESS) return;
-      buffers_.push_back(reinterpret_cast<void*>(memory));
-      if (driver_.cuMemsetD8Async(memory, kByte, std::max<std::uint64_t>(size, 256), stream_) != CUDA_SUCCESS) return;
-    }
-    is_ready_ = driver_.cuEventCreate(&begin_, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
+      : driver_(driver), stream_(stream), memory_(driver, stream, bytes, kNumbers) {
+    is_ready_ = memory_.is_ready() && driver_.cuEventCreate(&begin_, CU_EVENT_DEFAULT) == CUDA_SUCCESS &&
                 driver_.cuEventCreate(&end_, CU_EVENT_DEFAULT) == CUDA_SUCCESS;
   }
   ~Trial() {
-    driver_.cuStreamSynchronize(stream_);
-    for (void* buffer : buffers_) driver_.cuMemFree(reinterpret_cast<CUdeviceptr>(buffer));
     for (CUevent event : {begin_, end_})
       if (event) driver_.cuEventDestroy(event);
   }
@@ -42,7 +37,7 @@ class Trial {
     float milliseconds = 0;
     if (driver_.cuEventRecord(begin_, stream_) != CUDA_SUCCESS) return {};
     for (int i = 0; i < kLaunches; ++i)
-      if (!enqueue(candidate, stream_, buffers_)) return {};
+      if (!enqueue(candidate, stream_, memory_.buffers())) return {};
     if (driver_.cuEventRecord(end_, stream_) != CUDA_SUCCESS || driver_.cuEventSynchronize(end_) != CUDA_SUCCESS ||
         driver_.cuEventElapsedTime(&milliseconds, begin_, end_) != CUDA_SUCCESS)
       return {};
@@ -52,7 +47,7 @@ class Trial {
  private:
   const Driver& driver_;
   CUstream stream_;
-  std::vector<void*> buffers_;
+  TrialMemory memory_;
   CUevent begin_ = nullptr, end_ = nullptr;
   bool is_ready_ = false;
 };

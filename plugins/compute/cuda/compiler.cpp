@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -111,7 +112,7 @@ void CodeCache::keep(const std::string& key, const std::string& code) const {
   std::error_code ignored;
   std::filesystem::create_directories(folder_, ignored);
   const std::filesystem::path to = file(key);
-  const std::filesystem::path part = to.string() + "." + std::to_string(getpid());
+  const std::filesystem::path part = to.string() + "." + std::to_string(gettid());
   const std::uint64_t length = key.size();
   std::ofstream stream(part, std::ios::binary);
   stream.write(reinterpret_cast<const char*>(&length), sizeof length);
@@ -164,25 +165,55 @@ Compiler::~Compiler() {
   for (const auto& [source, module] : modules_) driver_.cuModuleUnload(module);
 }
 
+std::string Compiler::key(const std::string& source) const {
+  return "nvrtc " + nvrtc_->version + " sm_" + std::to_string(capability_) + "\n" + source;
+}
+
+Result<Compiler::Code> Compiler::compile(const std::string& source, const std::string& what) const {
+  BALEEN_TRY_ASSIGN(std::string made, compile_source(*nvrtc_, source, capability_, what));
+  cache_.keep(key(source), made);
+  return Code{std::move(made)};
+}
+
+Result<Compiler::Code> Compiler::code(const std::string& source, const std::string& what) const {
+  const std::string name = key(source);
+  if (std::string kept = cache_.find(name); !kept.empty()) return Code{std::move(kept), true};
+  const CodeCache::Turn turn(cache_, name);  // ranks of a host come to the same kernels at the same time
+  if (std::string kept = cache_.find(name); !kept.empty()) return Code{std::move(kept), true};
+  return compile(source, what);
+}
+
+std::future<Result<Compiler::Code>>& Compiler::begun(const std::string& source, const std::string& what) {
+  std::future<Result<Code>>& made = begun_[source];
+  if (made.valid()) return made;
+  auto task = std::make_shared<std::packaged_task<Result<Code>()>>([=, this] { return code(source, what); });
+  made = task->get_future();
+  workers_.add([task] { (*task)(); });
+  return made;
+}
+
+void Compiler::begin(const std::string& source, const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (nvrtc_ && !modules_.contains(source)) begun(source, what);
+}
+
 Result<CUmodule> Compiler::module(const std::string& source, const std::string& what) {
+  const std::lock_guard lock(mutex_);
   if (const auto known = modules_.find(source); known != modules_.end()) return known->second;
   CUmodule module = nullptr;
   if (!nvrtc_) {
     BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, source.data()), "loading a text"));
     return modules_.emplace(source, module).first->second;
   }
-  const std::string key = "nvrtc " + nvrtc_->version + " sm_" + std::to_string(capability_) + "\n" + source;
-  std::string code = cache_.find(key);
-  std::optional<CodeCache::Turn> turn;  // ranks of a host come to the same kernels at the same time
-  if (code.empty()) {
-    turn.emplace(cache_, key);
-    code = cache_.find(key);
+  Result<Code> made = begun(source, what).get();
+  begun_.erase(source);
+  if (!made) return std::move(made).error();
+  CUresult loaded = driver_.cuModuleLoadData(&module, made->bytes.data());
+  if (loaded != CUDA_SUCCESS && made->was_kept) {
+    BALEEN_TRY_ASSIGN(made, compile(source, what));
+    loaded = driver_.cuModuleLoadData(&module, made->bytes.data());
   }
-  if (code.empty() || driver_.cuModuleLoadData(&module, code.data()) != CUDA_SUCCESS) {
-    BALEEN_TRY_ASSIGN(code, compile_source(*nvrtc_, source, capability_, what));
-    BALEEN_TRY(driver_.check(driver_.cuModuleLoadData(&module, code.data()), ("loading " + what).c_str()));
-    cache_.keep(key, code);
-  }
+  BALEEN_TRY(driver_.check(loaded, ("loading " + what).c_str()));
   modules_.emplace(source, module);
   return module;
 }

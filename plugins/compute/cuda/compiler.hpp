@@ -2,15 +2,19 @@
 #pragma once
 #include <nvrtc.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "baleen/plugin.hpp"
 #include "driver.hpp"
+#include "workers.hpp"
 
 namespace baleen::cuda {
 
@@ -68,25 +72,50 @@ std::filesystem::path default_cache_folder();
 /// The folder of the option `cache`, else that one.
 std::filesystem::path cache_folder(const Settings& settings);
 
-/// From a source to a function of the device, each source once.
+/// From a source to a module of the device, each source once. [any thread that works with the device's context]
 class Compiler {
  public:
+  /// NVRTC compiles so many sources at once, or as many as there are processors, if these are fewer.
+  static constexpr std::size_t kMostThreads = 8;
+
   /// Without NVRTC, for plans, sources are taken as they are.
-  Compiler(const Driver& driver, std::optional<Nvrtc> nvrtc, std::filesystem::path cache_folder, int compute_capability)
-      : driver_(driver), nvrtc_(std::move(nvrtc)), cache_(std::move(cache_folder)), capability_(compute_capability) {}
+  Compiler(const Driver& driver, std::optional<Nvrtc> nvrtc, std::filesystem::path cache_folder, int compute_capability,
+           std::size_t threads = std::min(kMostThreads, usable_processors()))
+      : driver_(driver),
+        nvrtc_(std::move(nvrtc)),
+        cache_(std::move(cache_folder)),
+        capability_(compute_capability),
+        workers_(threads) {}
   ~Compiler();
   Compiler(const Compiler&) = delete;
   Compiler& operator=(const Compiler&) = delete;
 
-  Result<CUmodule> module(const std::string& source, const std::string& what = "a pointwise kernel");
+  /// Begins to compile a source, for which module() waits.
+  void begin(const std::string& source, const std::string& what = kPointwise);
+  Result<CUmodule> module(const std::string& source, const std::string& what = kPointwise);
   std::string version() const { return nvrtc_ ? nvrtc_->version : "missing"; }
 
  private:
+  static constexpr const char* kPointwise = "a pointwise kernel";
+  struct Code {
+    std::string bytes;
+    bool was_kept = false;  ///< in the cache, from another time
+  };
+
+  std::string key(const std::string& source) const;
+  /// From the cache, or compiled and kept there.
+  Result<Code> code(const std::string& source, const std::string& what) const;
+  Result<Code> compile(const std::string& source, const std::string& what) const;
+  std::future<Result<Code>>& begun(const std::string& source, const std::string& what);
+
   const Driver& driver_;
   std::optional<Nvrtc> nvrtc_;
   CodeCache cache_;
   int capability_;
+  std::mutex mutex_;  ///< of the maps
   std::map<std::string, CUmodule> modules_;
+  std::map<std::string, std::future<Result<Code>>> begun_;
+  Workers workers_;  ///< the last member: its threads use the others
 };
 
 }  // namespace baleen::cuda

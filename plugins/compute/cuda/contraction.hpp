@@ -32,7 +32,13 @@ struct GemmPlan {
   std::vector<Turn> turns;
 };
 
+/// How operands are to lie.
+enum class GemmForm {
+  kAny,
+  kDepthInnermost  ///< left transposed, right not
+};
+
 /// Nothing where a matrix has no dimension of stride 1, or where too many small products would be needed.
-std::optional<GemmPlan> plan_gemm(const Contraction& contraction);
+std::optional<GemmPlan> plan_gemm(const Contraction& contraction, GemmForm form = GemmForm::kAny);
 
 }  // namespace baleen::cuda

@@ -110,6 +110,17 @@ std::uint32_t Device::supports(const baleen_region_t& region) const { return reg
 Result<baleen_kernel_t> Device::compile(const baleen_region_t& region) {
   BALEEN_TRY(enter());
   BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, make_kernel(*kernel_context_, region));
+  BALEEN_TRY(kernel->finish());
+  return give(std::move(kernel));
+}
+
+Result<baleen_kernel_t> Device::begin(const baleen_region_t& region) {
+  BALEEN_TRY_ASSIGN(std::unique_ptr<Kernel> kernel, make_kernel(*kernel_context_, region));
+  kernel->begin();
+  return give(std::move(kernel));
+}
+
+baleen_kernel_t Device::give(std::unique_ptr<Kernel> kernel) {
   products_->add(kernel->products);
   return sdk::give_kernel(std::move(kernel));
 }
@@ -198,6 +209,7 @@ const void* Device::query(std::string_view name) const {
                                                     guard_nothing(self.host_, "unpin", [&] { self.unpin(base); });
                                                   }};
   if (name == BALEEN_DEVICE_MEMORY) return &kMemory;
+  if (name == BALEEN_COMPILE_AHEAD) return compile_ahead();
   if (description_) return query_plugin(name);
   if (name == BALEEN_DEVICE_NATIVE_EVENTS) return native_events();
   if (name == BALEEN_STAMPS) return stamps();

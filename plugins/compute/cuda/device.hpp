@@ -3,6 +3,7 @@
 #include <atomic>
 #include <optional>
 
+#include "baleen/compile_ahead.h"
 #include "baleen/native_events.h"
 #include "baleen/stamps.h"
 #include "blas.hpp"
@@ -56,7 +57,11 @@ class Device {
   Status must_run() const;
   /// The calling thread works with this device's context from now on.
   Status enter() const;
+  /// As baleen_compile_ahead_t says.
+  Result<baleen_kernel_t> begin(const baleen_region_t& region);
+  baleen_kernel_t give(std::unique_ptr<Kernel> kernel);
   Result<void*> allocate(baleen_arena_kind_t kind, std::uint64_t bytes);
+  static const baleen_compile_ahead_t* compile_ahead();
   static const baleen_sequences_t* sequences();
   static const baleen_native_events_t* native_events();
   static const baleen_stamps_t* stamps();
@@ -82,6 +87,7 @@ class Device {
   std::unique_ptr<DnnOpener> dnn_;
   std::unique_ptr<NativeEvents> events_;
   std::unique_ptr<Stream> own_stream_;
+  std::unique_ptr<WarmUp> warm_up_;
   std::unique_ptr<Context> kernel_context_;
 };
 

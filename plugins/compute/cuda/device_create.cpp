@@ -49,10 +49,15 @@ Status Device::open_libraries(const Settings& settings) {
                                      [this](const std::string& text) { host_.log(BALEEN_WARNING, text); });
   events_ = std::make_unique<NativeEvents>(driver_);
   BALEEN_TRY_ASSIGN(own_stream_, Stream::create(driver_, *events_));
+  warm_up_ = std::make_unique<WarmUp>(driver_, own_stream_->native(), [this] {
+    const std::uint64_t used = used_bytes_;
+    return memory_bytes_ > used ? memory_bytes_ - used : 0;
+  });
+  if (blas_) blas_->warm_up_with(*warm_up_);
   if (blas_ && !options.deterministic)
     blas_->tune_with(std::make_unique<BlasTuner>(driver_, own_stream_->native(), cache_folder(settings), name_));
-  kernel_context_ = std::make_unique<Context>(
-      Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, *products_, limits_, false});
+  kernel_context_ = std::make_unique<Context>(Context{driver_, *functions_, *compiler_, blas_.get(), *dnn_, *products_,
+                                                      limits_, false, warm_up_.get(), settings.boolean("half_logits")});
   return {};
 }
 

@@ -39,9 +39,9 @@ Result<std::unique_ptr<Device>> Device::described(const Host& host, const Settin
   device->blas_ = Blas::described(options);
   device->products_ = std::make_unique<ProductReport>([](baleen_level_t, const std::string&) {});
   device->dnn_ = std::make_unique<DnnOpener>(where, options.deterministic, [](const std::string&) {});
-  device->kernel_context_ =
-      std::make_unique<Context>(Context{device->driver_, *device->functions_, *device->compiler_, device->blas_.get(),
-                                        *device->dnn_, *device->products_, device->limits_, true});
+  device->kernel_context_ = std::make_unique<Context>(
+      Context{device->driver_, *device->functions_, *device->compiler_, device->blas_.get(), *device->dnn_,
+              *device->products_, device->limits_, true, nullptr, settings.boolean("half_logits")});
   return device;
 }
 

@@ -1,4 +1,4 @@
-/// \file The device's side of baleen_sequences_t, baleen_native_events_t and baleen_stamps_t.
+/// \file The device's side of baleen_compile_ahead_t, baleen_sequences_t, baleen_native_events_t and baleen_stamps_t.
 #include "device.hpp"
 #include "sequence.hpp"
 #include "stamps.hpp"
@@ -17,6 +17,22 @@ baleen_status_t Device::guarded(void* device, Body&& body) {
     BALEEN_TRY(self.enter());
     return body(self);
   });
+}
+
+const baleen_compile_ahead_t* Device::compile_ahead() {
+  static constexpr baleen_compile_ahead_t kCompileAhead{
+      sizeof(baleen_compile_ahead_t),
+      [](void* device, const baleen_region_t* region, baleen_kernel_t* out) {
+        return guarded(device, [&](Device& self) -> Status {
+          BALEEN_TRY_ASSIGN(const baleen_kernel_t kernel, self.begin(*region));
+          copy_out(out, kernel);
+          return {};
+        });
+      },
+      [](void* device, void* kernel) {
+        return guarded(device, [&](Device&) { return static_cast<Kernel*>(kernel)->finish(); });
+      }};
+  return &kCompileAhead;
 }
 
 const baleen_sequences_t* Device::sequences() {

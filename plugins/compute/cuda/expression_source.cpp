@@ -22,6 +22,8 @@ const char* type_text(baleen_dtype_t dtype) {
     case BALEEN_I64: return "i64";
     case BALEEN_BF16: return "bf16";
     case BALEEN_F16: return "f16";
+    case BALEEN_E4M3: return "e4m3";
+    case BALEEN_E5M2: return "e5m2";
     default: return "unsigned char";
   }
 }
@@ -35,7 +37,12 @@ std::string constant_text(double x) {
   return text;
 }
 
-/// `x` rounded to the dtype, as a value that Real holds; of 16 bits, widened again.
+/// `x` rounded to a dtype of 16 or 8 bits, as it is stored.
+std::string narrowed_text(baleen_dtype_t dtype, const std::string& x) {
+  return std::string("to_") + type_text(dtype) + "(single(" + x + "))";
+}
+
+/// `x` rounded to the dtype, as a value that Real holds; of 16 or 8 bits, widened again.
 std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
   switch (dtype) {
     case BALEEN_F32: return "(float)" + x;
@@ -45,15 +52,14 @@ std::string rounded_text(baleen_dtype_t dtype, const std::string& x) {
       return "to_whole<i64>(" + x +
              ", -9223372036854775808.0, 9223372036854775808.0, -9223372036854775807ll - 1, 9223372036854775807ll)";
     case BALEEN_U8: return "to_whole<unsigned char>(" + x + ", 0.0, 255.0, 0, 255)";
-    case BALEEN_BF16: return "widen(to_bf16(single(" + x + ")))";
-    default: return "widen(to_f16(single(" + x + ")))";
+    default: return "widen(" + narrowed_text(dtype, x) + ")";
   }
 }
 
 /// `x` rounded to the dtype, as it is stored.
 std::string stored_text(baleen_dtype_t dtype, const std::string& x) {
-  if (dtype == BALEEN_BF16) return "to_bf16(single(" + x + "))";
-  return dtype == BALEEN_F16 ? "to_f16(single(" + x + "))" : rounded_text(dtype, x);
+  const bool narrows = is_floating(dtype) && dtype_size(dtype) <= 2;
+  return narrows ? narrowed_text(dtype, x) : rounded_text(dtype, x);
 }
 
 /// One instruction with operands, as an expression over the values v<number>.

@@ -21,6 +21,14 @@ std::optional<GemmPlan::Matrix> store(std::int64_t rows, std::int64_t row_stride
   return std::nullopt;
 }
 
+/// A matrix whose depth is innermost.
+std::optional<GemmPlan::Matrix> store_by_depth(std::int64_t depth, std::int64_t depth_stride, std::int64_t others,
+                                               std::int64_t stride, bool transposed) {
+  auto matrix = store(depth, depth_stride, others, stride, false);
+  if (matrix) matrix->transposed = transposed;
+  return matrix;
+}
+
 /// All combinations of the loops' counters.
 std::vector<GemmPlan::Turn> combine(std::vector<GemmPlan::Turn> turns, const std::vector<Loop>& loops, bool sums) {
   for (const Loop& loop : loops) {
@@ -51,12 +59,16 @@ std::vector<Chosen> choices(const std::vector<Loop>& group) {
 
 /// The plan with these matrices, if there is one.
 std::optional<GemmPlan> plan_with(const std::vector<Loop>& batches, const Chosen& m, const Chosen& n, const Chosen& k,
-                                  bool swapped) {
+                                  bool swapped, GemmForm form) {
   const Loop &rows = swapped ? n.loop : m.loop, &columns = swapped ? m.loop : n.loop, &depth = k.loop;
   const auto result = store(rows.extent, rows.y, columns.extent, columns.y, false);
-  const auto left = store(rows.extent, swapped ? rows.b : rows.a, depth.extent, swapped ? depth.b : depth.a, true);
-  const auto right =
-      store(depth.extent, swapped ? depth.a : depth.b, columns.extent, swapped ? columns.a : columns.b, true);
+  const std::int64_t rows_apart = swapped ? rows.b : rows.a, columns_apart = swapped ? columns.a : columns.b,
+                     left_depth = swapped ? depth.b : depth.a, right_depth = swapped ? depth.a : depth.b;
+  const bool is_any = form == GemmForm::kAny;
+  const auto left = is_any ? store(rows.extent, rows_apart, depth.extent, left_depth, true)
+                           : store_by_depth(depth.extent, left_depth, rows.extent, rows_apart, true);
+  const auto right = is_any ? store(depth.extent, right_depth, columns.extent, columns_apart, true)
+                            : store_by_depth(depth.extent, right_depth, columns.extent, columns_apart, false);
   if (!result || !left || !right) return std::nullopt;
   std::vector<Loop> outer = batches;
   outer.insert(outer.end(), m.rest.begin(), m.rest.end());
@@ -86,13 +98,13 @@ bool better(const GemmPlan& one, const GemmPlan& other) {
 
 }  // namespace
 
-std::optional<GemmPlan> plan_gemm(const Contraction& c) {
+std::optional<GemmPlan> plan_gemm(const Contraction& c, GemmForm form) {
   std::optional<GemmPlan> best;
   for (const Chosen& m : choices(c.m))
     for (const Chosen& n : choices(c.n))
       for (const Chosen& k : choices(c.k))
         for (const bool swapped : {true, false}) {
-          auto plan = plan_with(c.batch, m, n, k, swapped);
+          auto plan = plan_with(c.batch, m, n, k, swapped, form);
           if (plan && (!best || better(*plan, *best))) best = std::move(plan);
         }
   return best;

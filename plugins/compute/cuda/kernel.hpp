@@ -23,6 +23,7 @@ class Blas;
 class DnnOpener;
 class Functions;
 class Compiler;
+class WarmUp;
 
 /// What kernels use of the device; outlives them.
 struct Context {
@@ -33,7 +34,9 @@ struct Context {
   DnnOpener& dnn;
   ProductReport& products;
   DeviceLimits limits;
-  bool described = false;  ///< for a plan: kernels are sized and never run
+  bool described = false;     ///< for a plan: kernels are sized and never run
+  WarmUp* warm_up = nullptr;  ///< null for a plan
+  bool half_logits = false;   ///< logits that are never stored have the dtype of 16-bit operands
 };
 
 using Operand = RegionOperand;
@@ -46,8 +49,6 @@ constexpr Stored stored(baleen_dtype_t dtype) {
          : dtype == BALEEN_F16  ? kStoredF16
                                 : kStoredF32;
 }
-/// What a floating dtype is computed in.
-constexpr baleen_dtype_t computed_in(baleen_dtype_t dtype) { return dtype == BALEEN_F64 ? BALEEN_F64 : BALEEN_F32; }
 
 /// One launch of a region: the host's call, and what the kernels of it need beside.
 struct Launch {
@@ -99,6 +100,10 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
 
+  /// Begins to compile what finish() waits for.
+  virtual void begin() const {}
+  /// Before the first run. Again, it does nothing.
+  virtual Status finish() { return {}; }
   /// Enqueues. Allocates nothing unless it fails.
   virtual Status run(const Launch& launch) const = 0;
 

@@ -81,6 +81,39 @@ static __device__ f16 to_f16(float x) {
   return out;
 }
 #endif
+
+// 8 bits, by the formulas of the SDK's fp8.hpp: what is finite stays so, what is not stays visible. The device's own
+// conversions cut infinities off, and older devices have none.
+struct e4m3 {
+  unsigned char bits;
+};
+struct e5m2 {
+  unsigned char bits;
+};
+static __device__ float widen(e4m3 x) {
+  const u32 sign = (u32)(x.bits & 0x80u) << 24, rest = x.bits & 0x7fu;
+  const u32 normal = rest == 0x7fu ? 0x7fc00000u : (rest << 20) + (120u << 23);
+  return __uint_as_float(sign | (rest < 8u ? __float_as_uint((float)(int)rest * 0x1p-9f) : normal));
+}
+static __device__ float widen(e5m2 x) {
+  const u32 sign = (u32)(x.bits & 0x80u) << 24, rest = x.bits & 0x7fu;
+  const u32 normal = (rest << 21) + ((rest >= 0x7cu ? 224u : 112u) << 23);
+  return __uint_as_float(sign | (rest < 4u ? __float_as_uint((float)(int)rest * 0x1p-16f) : normal));
+}
+static __device__ e4m3 to_e4m3(float x) {
+  const u32 bits = __float_as_uint(x), sign = (bits >> 24) & 0x80u, rest = bits & 0x7fffffffu;
+  const u32 normal = (rest - (120u << 23) + 0x7ffffu + ((rest >> 20) & 1u)) >> 20;
+  const u32 small = __float_as_uint(__uint_as_float(rest) + 0x1p14f) - 0x46800000u;
+  const u32 finite = rest < 0x3c800000u ? small : normal > 0x7eu ? 0x7eu : normal;
+  return {(unsigned char)(sign | (rest >= 0x7f800000u ? 0x7fu : finite))};
+}
+static __device__ e5m2 to_e5m2(float x) {
+  const u32 bits = __float_as_uint(x), sign = (bits >> 24) & 0x80u, rest = bits & 0x7fffffffu;
+  const u32 normal = (rest - (112u << 23) + 0xfffffu + ((rest >> 21) & 1u)) >> 21;
+  const u32 small = __float_as_uint(__uint_as_float(rest) + 0x1p7f) - 0x43000000u;
+  const u32 finite = rest < 0x38800000u ? small : normal > 0x7bu ? 0x7bu : normal;
+  return {(unsigned char)(sign | (rest > 0x7f800000u ? 0x7eu : rest == 0x7f800000u ? 0x7cu : finite))};
+}
 template <class T>
 struct Narrow {
   static __device__ T of(float x) { return (T)x; }

@@ -19,6 +19,9 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("deterministic", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",
                   "the same bits in every run, for more memory in attention's gradient; false: parts are added as "
                   "they come, products go the way measured to be the fastest"),
+    BALEEN_OPTION("half_logits", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
+                  "a head fused with its loss rounds the logits of 16-bit operands to their dtype, as PyTorch's "
+                  "autocast does: half the memory and traffic, a less exact loss"),
     BALEEN_OPTION("checked", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "",
                   "wait for every launch, so that a failing kernel is named exactly; slow"),
     BALEEN_OPTION("graphs", BALEEN_OPTION_BOOL, 0, 0, 1, "true", "", "",

@@ -46,6 +46,14 @@ class ProductOrOther : public Product {
     scratch_bytes = std::max(one_->scratch_bytes, other_->scratch_bytes);
     kind = one_->kind;
   }
+  void begin() const override {
+    one_->begin();
+    other_->begin();
+  }
+  Status finish() override {
+    BALEEN_TRY(one_->finish());
+    return other_->finish();
+  }
   bool takes(const char* a, const char* b, const char* y) const override {
     return one_->takes(a, b, y) || other_->takes(a, b, y);
   }
@@ -112,6 +120,11 @@ class OwnProduct : public Product {
 
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds) {
+  if (is_fp8(types.a) || is_fp8(types.b)) {
+    BALEEN_TRY_ASSIGN(auto widened, make_widened_product(context, contraction, types, adds));
+    BALEEN_TRY_ASSIGN(auto narrow, make_narrow_product(context, contraction, types, adds));
+    return narrow ? ProductOrOther::make(context, std::move(narrow), std::move(widened)) : std::move(widened);
+  }
   auto own = OwnProduct::make(context, contraction, types, adds);
   const auto plan = plan_gemm(contraction);
   if (!plan || !context.blas || (!own && own.error().code != BALEEN_UNSUPPORTED)) return own;

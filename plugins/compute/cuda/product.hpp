@@ -8,6 +8,9 @@ namespace baleen::cuda {
 class Product {
  public:
   virtual ~Product() = default;
+  /// Begins to compile what finish() waits for, as a kernel's does.
+  virtual void begin() const {}
+  virtual Status finish() { return {}; }
   /// Whether it computes from and to these addresses.
   virtual bool takes(const char* /*a*/, const char* /*b*/, const char* /*y*/) const { return true; }
   /// Addresses of the contraction's operands, which it takes; `scratch` has scratch_bytes. UNSUPPORTED where cuBLASLt
@@ -21,6 +24,13 @@ class Product {
 /// plugin's own kernel.
 Result<std::unique_ptr<Product>> make_product(const Context& context, const Contraction& contraction,
                                               const ProductTypes& types, bool adds);
+
+/// Of operands in 8 bits as they are; null where cuBLASLt does not take them, which is said.
+Result<std::unique_ptr<Product>> make_narrow_product(const Context& context, const Contraction& contraction,
+                                                     const ProductTypes& types, bool adds);
+/// Of copies in bf16 of operands in 8 bits. Takes all addresses.
+Result<std::unique_ptr<Product>> make_widened_product(const Context& context, const Contraction& contraction,
+                                                      const ProductTypes& types, bool adds);
 
 /// Which operands a converted product copies.
 enum class Copied {

@@ -56,20 +56,23 @@ bool moves_only(std::string_view kind) {
          kind == "copy";
 }
 
-/// fp64 stays among itself; of the other floating dtypes each operand has its own. Copies keep theirs.
+/// fp64 stays among itself; of the other floating dtypes each operand has its own. Copies keep theirs; 8 bits
+/// are moved, read and written by expressions, and multiplied.
 bool dtypes_fit(std::string_view kind, const baleen_region_t& region, const Op& op) {
-  bool any_double = false, any_other = false, all_same = true;
+  bool any_double = false, any_other = false, any_fp8 = false, all_same = true;
   const baleen_dtype_t first = op.outputs().empty() ? BALEEN_F32 : tensor_of(region, op.outputs()[0]).dtype;
   for (const auto numbers : {op.inputs(), op.outputs()})
     for (const std::uint32_t number : numbers) {
       const baleen_dtype_t dtype = tensor_of(region, number).dtype;
       if (dtype_size(dtype) == 0) return false;
       any_double = any_double || dtype == BALEEN_F64;
+      any_fp8 = any_fp8 || is_fp8(dtype);
       any_other = any_other || (is_floating(dtype) && dtype != BALEEN_F64);
       all_same = all_same && dtype == first;
     }
   if (moves_only(kind)) return all_same;
   if (kind == "pointwise" || kind == "accumulate") return true;
+  if (any_fp8 && (kind != "matmul" || is_fp8(first))) return false;
   const std::uint32_t operand = op.inputs()[kind == "embedding_grad" ? 1 : 0];  // the other one is ids
   return is_floating(tensor_of(region, operand).dtype) && is_floating(first) && !(any_double && any_other);
 }
@@ -100,6 +103,8 @@ Maker maker_of(const baleen_region_t& region) {
   if (is_fused_product(region)) return make_fused_product;
   if (product_and_sum(region)) return make_product_and_sum;
   if (is_sum_of_squares(region)) return make_sum_of_squares;
+  if (is_largest_magnitude(region)) return make_largest_magnitude;
+  if (norm_grad_and_sum(region)) return make_norm_grad;
   const Entry* entry = find(region);
   return entry ? entry->make : Maker(make_of_kind);
 }
@@ -107,7 +112,14 @@ Maker maker_of(const baleen_region_t& region) {
 }  // namespace
 
 std::uint32_t region_score(const DeviceLimits& limits, const baleen_region_t& region) {
-  if (is_fused_product(region) || product_and_sum(region) || is_sum_of_squares(region)) return 1;
+  if (is_fused_product(region) || product_and_sum(region) || is_sum_of_squares(region) || is_largest_magnitude(region))
+    return 1;
+  if (const auto found = norm_grad_and_sum(region)) {
+    baleen_region_t first = region;
+    first.op_count = 1;
+    const bool fits = few_runs(found->added.tensor) && few_runs(found->sum.tensor) && norm_grad_adds(found->sum);
+    return fits ? region_score(limits, first) : 0;
+  }
   const Entry* entry = find(region);
   if (!entry) return brings_text(limits, region) ? 1 : 0;
   const Op op(op_of(region, 0));

@@ -9,7 +9,6 @@ namespace baleen::launchers {
 namespace {
 
 constexpr std::chrono::seconds kWindow{15};
-constexpr std::chrono::milliseconds kSoonUsual{500};
 
 }  // namespace
 
@@ -17,8 +16,7 @@ void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point n
   hear(rank, now);
   ProgressSnapshot& before = moments_[static_cast<std::size_t>(rank)];
   if (before == moment) return;
-  // A wait becomes usual by and by: one that is far longer than those before counts only when it has come again.
-  if (const auto since = stalled_since()) usual_ = std::max(usual_, std::min(now - *since, 2 * usual_ + kSoonUsual));
+  if (const auto since = stalled_since()) usual_.saw(now - *since);
   if (before.stands_in != moment.stands_in) stands_ = now;
   before.stands_in = moment.stands_in;
   if (before == moment) return;
@@ -59,7 +57,7 @@ bool Progress::all_speak(Clock::time_point now) const {
 }
 
 Clock::duration Progress::patience(Clock::duration least, Clock::duration most) const {
-  return std::min(most, std::max({least, 2 * usual_, 20 * std::max(late_, late_before_)}));
+  return std::min(most, std::max({least, usual_.patience(), 20 * std::max(late_, late_before_)}));
 }
 
 void Progress::compare_runs(int rank, const ProgressSnapshot& moment) {

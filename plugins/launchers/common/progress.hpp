@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/failure.hpp"
+#include "common/reminders.hpp"
 #include "common/timeouts.hpp"
 
 namespace baleen::launchers {
@@ -22,6 +23,8 @@ class Progress {
   /// Time in which this process could not look does not count.
   void forgive(Clock::duration pause);
 
+  /// When any rank has got further, or has said that it does something else.
+  Clock::time_point moved() const { return moved_; }
   /// Since when no rank has moved though they have not begun equally many collectives, or though every one stands in a
   /// collective. Nothing where neither is so.
   std::optional<Clock::time_point> stalled_since() const;
@@ -62,7 +65,8 @@ class Progress {
   std::vector<std::optional<Clock::time_point>> heard_;  // by rank
   Clock::time_point moved_, window_;                     // when any of them moved; when `late_` began anew
   Clock::time_point stands_;                             // since when they stand in the collectives in which they do
-  Clock::duration usual_{}, late_{}, late_before_{};
+  UsualWait usual_;
+  Clock::duration late_{}, late_before_{};
   std::map<std::uint32_t, Run> runs_;  // by number: the last thousand of those that beats told of
   std::optional<std::string> divergence_;
 };

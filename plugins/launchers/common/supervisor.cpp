@@ -22,7 +22,7 @@ Supervisor::Supervisor(const LaunchOptions& options, const Topology& topology, c
       last_turn_(Clock::now()),
       progress_(topology.ranks(), last_turn_),
       opened_(last_turn_),
-      remind_of_hosts_after_(options.timeouts.remind) {
+      of_hosts_(options.timeouts.remind) {
   HostEvents& events = *this;
   if (topology.hosts() > 1) hosts_ = make_hosts(events, err_);
 }

@@ -9,6 +9,7 @@
 #include "common/local_ranks.hpp"
 #include "common/other_hosts.hpp"
 #include "common/progress.hpp"
+#include "common/reminders.hpp"
 #include "common/store.hpp"
 
 namespace baleen::launchers {
@@ -76,15 +77,16 @@ class Supervisor : private RankEvents, private HostEvents {
   struct Watched {
     Store::Wait wait;
     Clock::time_point since;
-    Clock::duration remind_after;
+    Reminders reminders;
   };
   std::optional<Watched> watched_;
+  UsualWait usual_wait_;  ///< at the rendezvous
 
   Progress progress_;
   bool any_held_ = false;
-  std::optional<Clock::duration> remind_of_stall_after_;  ///< once reminded
+  std::optional<Reminders> of_stall_;  ///< once there is one
   Clock::time_point opened_;
-  Clock::duration remind_of_hosts_after_;
+  Reminders of_hosts_;
 };
 
 }  // namespace baleen::launchers

@@ -15,25 +15,30 @@ void Supervisor::watch_hosts(Clock::time_point now) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + hosts_->missing();
     return cause_.lost_host(-1, {BALEEN_TIMEOUT, text, {}});
   }
-  if (waited < remind_of_hosts_after_) return;
-  options_.log.warning(hosts_->missing() + " to join (" + seconds_text(waited) + ")");
-  remind_of_hosts_after_ *= 2;
+  if (of_hosts_.are_due(waited)) options_.log.warning(hosts_->missing() + " to join (" + seconds_text(waited) + ")");
 }
 
 void Supervisor::watch_rendezvous(Clock::time_point now) {
   const auto wait = store_.oldest_wait();
+  if (watched_ && (!wait || watched_->wait != *wait)) {
+    usual_wait_.saw(now - watched_->since);
+    watched_.reset();
+  }
   if (!wait || cause_.any()) return watched_.reset();
-  if (!watched_ || watched_->wait != *wait) watched_ = {*wait, now, options_.timeouts.remind};
+  if (!watched_) watched_ = {*wait, now, Reminders(options_.timeouts.remind)};
   const Clock::duration waited = now - watched_->since;
-  if (waited >= options_.timeouts.give_up) {
+  // A job that goes on is not stuck: a large checkpoint is written beside the training, and others wait for its end.
+  if (now - std::max(watched_->since, progress_.moved()) >= options_.timeouts.give_up) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + store_.waiting_text();
     return cause_.judged(wait->rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
-  // Ranks that start on a busy machine are late for no other reason, and so are their beats.
+  // Ranks that start on a busy machine are late for no other reason, and so are their beats. Who writes a large
+  // checkpoint is waited for at each.
   const Timeouts& timeouts = options_.timeouts;
-  if (waited < std::max(watched_->remind_after, progress_.patience(timeouts.remind, timeouts.stalled_at_most))) return;
-  options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
-  watched_->remind_after *= 2;
+  const Clock::duration late = progress_.patience(timeouts.remind, timeouts.stalled_at_most);
+  const Clock::duration usual = std::min<Clock::duration>(usual_wait_.patience(), timeouts.stalled_at_most);
+  if (watched_->reminders.are_due(waited, std::max(late, usual)))
+    options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
 }
 
 /// Nothing tells a rank that computes for long from one that never comes back, nor a slow transport from one that has
@@ -42,7 +47,7 @@ void Supervisor::watch_progress(Clock::time_point now) {
   const auto since = progress_.stalled_since();
   const Timeouts& timeouts = options_.timeouts;
   const Clock::duration patience = progress_.patience(timeouts.stalled, timeouts.stalled_at_most);
-  if (!since || any_held_ || cause_.any() || now - *since < patience) return remind_of_stall_after_.reset();
+  if (!since || any_held_ || cause_.any() || now - *since < patience) return of_stall_.reset();
   const Clock::duration stall = now - *since;
   if (stall >= timeouts.give_up) {
     const int rank = progress_.all_stand() ? -1 : progress_.last();
@@ -51,9 +56,8 @@ void Supervisor::watch_progress(Clock::time_point now) {
   }
   // Others find out who is stopped, and whose host is lost.
   if (!(progress_.all_stand() ? progress_.all_speak(now) : progress_.speaks(progress_.last(), now))) return;
-  if (stall < remind_of_stall_after_.value_or(patience)) return;
-  options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
-  remind_of_stall_after_ = stall * 2;
+  if (!of_stall_) of_stall_.emplace(patience);
+  if (of_stall_->are_due(stall)) options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
 }
 
 void Supervisor::watch_ending(Clock::time_point now) {

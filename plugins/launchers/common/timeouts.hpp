@@ -15,7 +15,7 @@ struct Timeouts {
   Time silent{10'000};    ///< silence of a rank that is neither stopped nor held by a debugger
   Time greeting{60'000};  ///< from a rank's start to its first beat
   Time grace{1'500};      ///< from the word that a peer is lost to being killed
-  Time rescuing{60'000};  ///< and more, for a rank that saves what was trained
+  Time rescuing{60'000};  ///< and more, for a rank that saves what was trained, or is to when its step ends
   Time alike{250};        ///< from a rank's mistake to the word to the others, who may find the same one meanwhile
   Time leaving{10'000};   ///< from a rank's last word to its end
   Time remind{2'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...

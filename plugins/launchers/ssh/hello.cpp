@@ -1,6 +1,8 @@
 /// \file Writes and reads hellos: "baleen hosts 2", the job, and a line that fills it up.
 #include "hello.hpp"
 
+#include <charconv>
+
 #include "crypto.hpp"
 
 namespace baleen::launchers {
@@ -9,6 +11,8 @@ namespace {
 constexpr std::string_view kProgram = "baleen hosts ", kVersion = "2", kLineEnd = "\r\n";
 constexpr std::string_view kRest = "speaks TLS 1.3 with the secret\r\n";
 constexpr std::size_t kJobBytes = 16;
+constexpr std::string_view kIdentity = "baleen host ";
+constexpr int kMostHosts = 1 << 30;
 static_assert(kProgram.size() + kVersion.size() + kLineEnd.size() + kJobBytes + kRest.size() == kHelloBytes);
 
 /// Of another program of this name; empty where it is none.
@@ -40,6 +44,18 @@ Result<std::string> job_of(std::string_view hello) {
   if (hello != hello_of(job) || job.find_first_not_of("0123456789abcdef") != job.npos)
     return invalid("what answers there is no Baleen");
   return std::string(job);
+}
+
+std::string identity_of(int host) { return std::string(kIdentity) + std::to_string(host); }
+
+std::optional<int> host_from(std::string_view identity) {
+  if (!identity.starts_with(kIdentity)) return std::nullopt;
+  identity.remove_prefix(kIdentity.size());
+  int host = -1;
+  const char* const end = identity.data() + identity.size();
+  const auto [stop, code] = std::from_chars(identity.data(), end, host);
+  if (code != std::errc() || stop != end || host < 0 || host > kMostHosts) return std::nullopt;
+  return host;
 }
 
 }  // namespace baleen::launchers

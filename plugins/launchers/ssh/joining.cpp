@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "common/reminders.hpp"
 #include "hello.hpp"
 #include "tcp.hpp"
 #include "tls.hpp"
@@ -26,7 +27,7 @@ class Joining {
       : options_(options), topology_(topology), ends_(ends), since_(Clock::now()) {}
 
   Result<std::unique_ptr<HostLink>> run() {
-    Clock::duration remind_after = options_.timeouts.remind;
+    Reminders reminders(options_.timeouts.remind);
     for (;;) {
       auto link = attempt();
       if (link || decided_) return link;
@@ -34,10 +35,7 @@ class Joining {
       const Clock::duration waited = Clock::now() - since_;
       if (waited >= options_.timeouts.arrive)
         return Error{BALEEN_TIMEOUT, "gave up after " + seconds_text(waited) + ": " + missing(), {}};
-      if (waited >= remind_after) {
-        options_.log.warning(missing() + " (" + seconds_text(waited) + ")");
-        remind_after *= 2;
-      }
+      if (reminders.are_due(waited)) options_.log.warning(missing() + " (" + seconds_text(waited) + ")");
       BALEEN_TRY(wait(-1, 0, kPause));
     }
   }

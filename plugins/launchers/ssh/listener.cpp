@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -93,8 +94,11 @@ void Listener::greet(Clock::time_point now) {
   for (std::size_t count = 0; count < kMostPending; ++count) {
     FileHandle socket = accept_from(listener_.get());
     if (!socket) return;
-    // Who came first and has still not said who it is makes room: a host says so at once.
-    if (pending_.size() == kMostPending) pending_.pop_front();
+    // Who came first and has still not said who it is makes room, but for who may be a host: a host says so at once.
+    if (pending_.size() == kMostPending) {
+      const auto stranger = std::ranges::find(pending_, false, &PendingConnection::has_begun);
+      pending_.erase(stranger == pending_.end() ? pending_.begin() : stranger);
+    }
     auto session = context_.server();
     if (!session || !say(socket.get(), hello_of(job_))) continue;
     pending_.push_back({std::move(socket), *std::move(session), 0, now});
@@ -116,7 +120,9 @@ bool Listener::hear(PendingConnection& pending, Clock::time_point now, std::vect
   pending.heard += said.size();
 
   const Status status = pending.session.receive(said);
-  const bool is_told = say(socket, pending.session.take_bytes());
+  const std::string answer = pending.session.take_bytes();
+  pending.has_begun |= status && !answer.empty();
+  const bool is_told = say(socket, answer);
   if (!status) tell(pending);
   if (!status || !is_told) return false;
   if (!pending.session.is_open()) return is_in_time && pending.heard < kMostHeard;

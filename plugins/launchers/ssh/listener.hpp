@@ -45,6 +45,7 @@ class Listener {
     TlsSession session;
     std::size_t heard;
     Clock::time_point since;
+    bool has_begun = false;  ///< as who knows the secret does, or who has recorded one
   };
   Listener(FileHandle listener, std::string job, TlsContext context, const Log& log, const Timeouts& timeouts);
   void greet(Clock::time_point now);

@@ -91,18 +91,22 @@ Status Secret::write(const std::string& file) const {
 
 std::string StartWord::line() const { return secret.text() + ' ' + std::to_string(port) + '\n'; }
 
-Result<StartWord> StartWord::read(int descriptor) {
-  std::string text = read_text(descriptor, true);
-  const std::size_t blank = text.rfind(' ');
+Result<StartWord> StartWord::from(std::string_view line) {
+  const std::size_t blank = line.rfind(' ');
   StartWord word;
-  const char* const end = text.data() + text.size();
-  const auto [stop, code] = blank == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
-                                                       : std::from_chars(text.data() + blank + 1, end, word.port);
+  const char* const end = line.data() + line.size();
+  const auto [stop, code] = blank == line.npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                               : std::from_chars(line.data() + blank + 1, end, word.port);
   if (code != std::errc() || stop != end || word.port < 1 || word.port > kLargestPort)
     return invalid("no word of the first host on standard input; `--secret-file -` is how it starts the others");
-  auto secret = Secret::from(std::string_view(text).substr(0, blank), "the first host's word");
+  BALEEN_TRY_ASSIGN(word.secret, Secret::from(line.substr(0, blank), "the first host's word"));
+  return word;
+}
+
+Result<StartWord> StartWord::read(int descriptor) {
+  std::string text = read_text(descriptor, true);
+  auto word = from(text);
   explicit_bzero(text.data(), text.size());
-  BALEEN_TRY_ASSIGN(word.secret, std::move(secret));
   return word;
 }
 

@@ -43,6 +43,8 @@ struct StartWord {
   int port = 0;  ///< where the first host listens
 
   std::string line() const;
+  /// Without the line's end.
+  static Result<StartWord> from(std::string_view line);
   /// Waits for the line.
   static Result<StartWord> read(int descriptor);
 };

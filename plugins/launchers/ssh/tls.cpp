@@ -6,8 +6,9 @@
 #include <openssl/ssl.h>
 
 #include <array>
-#include <charconv>
 #include <utility>
+
+#include "hello.hpp"
 
 namespace baleen::launchers {
 
@@ -29,19 +30,6 @@ namespace {
 constexpr std::array<unsigned char, 2> kSuite = {0x13, 0x02};
 constexpr const char* kSuiteName = "TLS_AES_256_GCM_SHA384";
 constexpr const char* kGroups = "X25519:P-256";
-constexpr std::string_view kIdentity = "baleen host ";
-constexpr int kMostHosts = 1 << 30;
-
-/// Nothing where it is no identity of a host.
-std::optional<int> host_from(std::string_view identity) {
-  if (!identity.starts_with(kIdentity)) return std::nullopt;
-  identity.remove_prefix(kIdentity.size());
-  int host = -1;
-  const char* const end = identity.data() + identity.size();
-  const auto [stop, code] = std::from_chars(identity.data(), end, host);
-  if (code != std::errc() || stop != end || host < 0 || host > kMostHosts) return std::nullopt;
-  return host;
-}
 
 TlsState& state_of(SSL* ssl) { return *static_cast<TlsState*>(SSL_get_app_data(ssl)); }
 
@@ -221,6 +209,6 @@ Result<TlsSession> TlsContext::session(const std::string& identity) const {
 
 Result<TlsSession> TlsContext::server() const { return session({}); }
 
-Result<TlsSession> TlsContext::client(int host) const { return session(std::string(kIdentity) + std::to_string(host)); }
+Result<TlsSession> TlsContext::client(int host) const { return session(identity_of(host)); }
 
 }  // namespace baleen::launchers

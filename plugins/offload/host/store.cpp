@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "baleen/available_memory.hpp"
 
 namespace baleen::host_memory {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kMemoryAlignment = 64;
+// From this on what is copied would push all else out of the caches.
+constexpr std::uint64_t kBeyondCaches = 1u << 20;
 // Shorter ones are copied by the caller before a thread would be awake.
 constexpr std::uint64_t kShort = 32u << 10;
 // What a thread takes at least: less is copied before another one is awake.
@@ -33,7 +36,7 @@ Result<std::unique_ptr<sdk::OffloadStore>> HostStore::create(const Host& host, c
   (void)host;
   const auto asked = static_cast<unsigned>(settings.integer("threads"));
   const unsigned threads = asked ? asked : std::min(kDefaultThreads, cores());
-  sdk::OffloadTraits traits{kAlignment, kAlignment, sdk::available_memory(), "memory"};
+  sdk::OffloadTraits traits{kBlock, kMemoryAlignment, sdk::available_memory(), "memory"};
   return std::unique_ptr<sdk::OffloadStore>(
       std::make_unique<HostStore>(std::move(spec), std::move(traits), threads, settings.boolean("huge_pages")));
 }
@@ -53,27 +56,62 @@ HostStore::~HostStore() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Status HostStore::extend(std::uint64_t begin, std::uint64_t end) { return memory_.add(begin, end); }
-void HostStore::give_back(std::uint64_t begin) { memory_.remove(begin); }
+Status HostStore::extend(std::uint64_t begin, std::uint64_t end) {
+  checksums_.resize(end);
+  Status added = memory_.add(begin, end);
+  if (!added) checksums_.resize(begin);
+  return added;
+}
+void HostStore::give_back(std::uint64_t begin) {
+  memory_.remove(begin);
+  checksums_.resize(begin);
+}
+void HostStore::spoil(const baleen_offload_transfer_t& transfer) {
+  checksums_.spoil(slots().at(transfer.slot).begin + transfer.offset, transfer.bytes);
+}
 baleen_offload_flags_t HostStore::flags() const {
   const baleen_offload_flags_t pinned = spec().pinning ? BALEEN_OFFLOAD_PINNED : 0;
-  return BALEEN_OFFLOAD_MAPPED | pinned;
+  const baleen_offload_flags_t checked = is_mapped_ ? 0 : BALEEN_OFFLOAD_CHECKED;
+  return BALEEN_OFFLOAD_MAPPED | pinned | checked;
 }
-std::uint64_t HostStore::overhead() const { return works_.size() * (sizeof(Work) + sizeof(sdk::OffloadOperation)); }
+std::uint64_t HostStore::overhead() const {
+  return checksums_.bytes() + works_.size() * (sizeof(Work) + sizeof(sdk::OffloadOperation));
+}
 
 bool HostStore::is_short(const baleen_offload_transfer_t& transfer) const { return transfer.bytes <= kShort; }
-void HostStore::run(sdk::OffloadOperation& operation) {
-  copy(operation, 0, operation.transfer.bytes);
-  finish(operation);
+void HostStore::run(sdk::OffloadOperation& operation) { end(operation, copy(operation, 0, operation.transfer.bytes)); }
+
+std::optional<std::uint64_t> HostStore::copy(const sdk::OffloadOperation& operation, std::uint64_t offset,
+                                             std::uint64_t bytes) {
+  if (bytes == 0) return std::nullopt;
+  const baleen_offload_transfer_t& transfer = operation.transfer;
+  const std::uint64_t slot = slots().at(transfer.slot).begin, begin = slot + transfer.offset + offset;
+  std::byte* const kept = memory_.address(slot) + transfer.offset + offset;
+  std::byte* const users = static_cast<std::byte*>(transfer.memory) + offset;
+  if (kept == users) return std::nullopt;  // a mapped slot onto itself
+  const bool beyond = transfer.bytes >= kBeyondCaches;
+  if (is_mapped_)
+    std::memcpy(operation.is_put ? kept : users, operation.is_put ? users : kept, bytes);
+  else if (operation.is_put)
+    put_checked(checksums_, begin, kept, users, bytes, beyond);
+  else if (const auto at = get_checked(checksums_, begin, kept, users, bytes, beyond))
+    return offset + *at;
+  return std::nullopt;
 }
 
-void HostStore::copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes) const {
-  if (bytes == 0) return;
+void HostStore::end(sdk::OffloadOperation& operation, std::optional<std::uint64_t> damaged) {
+  if (!damaged) return finish(operation);
   const baleen_offload_transfer_t& transfer = operation.transfer;
-  std::byte* const kept = memory_.address(slots().at(transfer.slot).begin) + transfer.offset + offset;
-  std::byte* const users = static_cast<std::byte*>(transfer.memory) + offset;
-  if (kept == users) return;  // a mapped slot onto itself
-  std::memcpy(operation.is_put ? kept : users, operation.is_put ? users : kept, bytes);
+  const std::uint64_t at = transfer.offset + *damaged;
+  if (checksums_.is_spoiled(slots().at(transfer.slot).begin + at))
+    return fail(operation,
+                {BALEEN_DAMAGED, "a put of it has failed, so there is nothing to get until it is put again", {}});
+  fail(operation,
+       {BALEEN_DAMAGED,
+        "block " + std::to_string(at / kBlock) + " (" + std::to_string(kBlock) +
+            " bytes each) is not what was put there: its checksum differs. Memory has lost a bit, or something writes "
+            "where it should not; begin again from the last checkpoint, without that machine",
+        {}});
 }
 
 bool HostStore::take(Piece* piece, bool* gated) {
@@ -92,26 +130,29 @@ bool HostStore::take(Piece* piece, bool* gated) {
       continue;
     }
     Work& work = works_[operation->number];
-    work = {operation, 0, operation->transfer.bytes};
+    work = {operation, 0, operation->transfer.bytes, {}};
     shared_.push_back(&work);
     if (work.left > kPiece) queue().wake();  // others help
   }
   Work& work = *shared_.front();
   const std::uint64_t all = work.operation->transfer.bytes;
-  const std::uint64_t share = (all / threads_.size() + kAlignment) / kAlignment * kAlignment;
+  const std::uint64_t share = (all / threads_.size() + kBlock) / kBlock * kBlock;
   *piece = {&work, work.taken, std::min(std::max(share, kPiece), all - work.taken)};
   work.taken += piece->bytes;
   if (work.taken == all) shared_.erase(shared_.begin());
   return true;
 }
 
-void HostStore::end_piece(const Piece& piece) {
+void HostStore::end_piece(const Piece& piece, std::optional<std::uint64_t> damaged) {
   {
     std::lock_guard lock(mutex_);
-    piece.work->left -= piece.bytes;
-    if (piece.work->left != 0) return;
+    Work& work = *piece.work;
+    if (damaged) work.damaged = std::min(*damaged, work.damaged.value_or(*damaged));
+    work.left -= piece.bytes;
+    if (work.left != 0) return;
+    damaged = work.damaged;
   }
-  finish(*piece.work->operation);
+  end(*piece.work->operation, damaged);
 }
 
 void HostStore::loop() {
@@ -120,8 +161,7 @@ void HostStore::loop() {
     Piece piece;
     bool gated = false;
     if (take(&piece, &gated)) {
-      copy(*piece.work->operation, piece.offset, piece.bytes);
-      end_piece(piece);
+      end_piece(piece, copy(*piece.work->operation, piece.offset, piece.bytes));
       continue;
     }
     if (closing_) return;  // what has begun is ended by the thread that took its last piece

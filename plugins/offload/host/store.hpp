@@ -3,10 +3,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "baleen/offload.hpp"
+#include "checked_copy.hpp"
 #include "memory.hpp"
 
 namespace baleen::host_memory {
@@ -25,15 +27,20 @@ class HostStore final : public sdk::OffloadStore {
   void give_back(std::uint64_t begin) override;
   baleen_offload_flags_t flags() const override;
   std::uint64_t overhead() const override;
-  void* address(std::uint64_t begin) override { return memory_.address(begin); }
+  void* address(std::uint64_t begin) override {
+    is_mapped_ = true;
+    return memory_.address(begin);
+  }
   bool is_short(const baleen_offload_transfer_t& transfer) const override;
   void run(sdk::OffloadOperation& operation) override;
+  void spoil(const baleen_offload_transfer_t& transfer) override;
 
  private:
   /// An operation that several threads copy.
   struct Work {
     sdk::OffloadOperation* operation = nullptr;
     std::uint64_t taken = 0, left = 0;  ///< bytes that some thread copies or has copied; that are not copied yet
+    std::optional<std::uint64_t> damaged = {};  ///< a byte of a block that is not what was put
   };
   struct Piece {
     Work* work = nullptr;
@@ -42,13 +49,17 @@ class HostStore final : public sdk::OffloadStore {
 
   void loop();
   bool take(Piece* piece, bool* gated);
-  void copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes) const;
-  void end_piece(const Piece& piece);
+  /// The first byte in the transfer of a block that is not what was put.
+  std::optional<std::uint64_t> copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes);
+  void end_piece(const Piece& piece, std::optional<std::uint64_t> damaged);
+  void end(sdk::OffloadOperation& operation, std::optional<std::uint64_t> damaged);
 
   Memory memory_;
-  std::mutex mutex_;           // of the next two
-  std::vector<Work> works_;    // by the operation's number
-  std::vector<Work*> shared_;  // of which bytes are to be taken, the oldest first
+  BlockSums checksums_;
+  std::atomic<bool> is_mapped_{false};  ///< then others write to slots in place, and nothing is compared any more
+  std::mutex mutex_;                    // of the next two
+  std::vector<Work> works_;             // by the operation's number
+  std::vector<Work*> shared_;           // of which bytes are to be taken, the oldest first
   std::atomic<bool> closing_{false};
   std::vector<std::thread> threads_;
 };

@@ -69,7 +69,7 @@ void Mover::begin_piece(Job& job) {
   if (job.issued == transfer.bytes) --unissued_;
   submit(id);
   // While the disk works: only this thread tells that the put is over, and until then the memory stays as it is.
-  if (job.operation->is_put) parts_.checksums.set(at, memory_of(id), piece.bytes);
+  if (job.operation->is_put) parts_.checksums.set_all(at, memory_of(id), piece.bytes);
 }
 
 std::byte* Mover::memory_of(std::uint32_t id) const {

@@ -8,15 +8,17 @@
 
 #include "baleen/offload_queue.hpp"
 #include "block_io.hpp"
-#include "checksums.hpp"
+#include "common/block_sums.hpp"
 #include "swap_files.hpp"
 
 namespace baleen::nvme {
 
+using offload_common::kBlock;
+
 /// What a mover works with; all outlive it.
 struct MoverParts {
   SwapFiles& files;
-  Checksums& checksums;
+  offload_common::BlockSums& checksums;
   BlockIo& io;
   BounceBuffers buffers;
   std::uint32_t outstanding;  ///< operations at a time

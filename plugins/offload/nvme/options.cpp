@@ -3,9 +3,11 @@
 
 #include <filesystem>
 
-#include "checksums.hpp"
+#include "common/block_sums.hpp"
 
 namespace baleen::nvme {
+
+using offload_common::kBlock;
 namespace {
 
 Result<std::uint64_t> in_blocks(const Settings& settings, const char* name) {

@@ -37,7 +37,7 @@ class NvmeStore final : public sdk::OffloadStore {
 
   const Options options_;
   SwapFiles files_;
-  Checksums checksums_;
+  offload_common::BlockSums checksums_;
   BounceBuffers buffers_;
   std::unique_ptr<BlockIo> io_;
   std::unique_ptr<Mover> mover_;

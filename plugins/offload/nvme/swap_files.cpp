@@ -16,9 +16,11 @@
 #include <memory>
 #include <utility>
 
-#include "checksums.hpp"
+#include "common/block_sums.hpp"
 
 namespace baleen::nvme {
+
+using offload_common::kBlock;
 namespace {
 
 constexpr mode_t kOwnersOnly = 0600;

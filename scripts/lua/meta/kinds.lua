@@ -52,7 +52,7 @@ function ops.softmax(x) end
 
 ---x rounded toward zero, at the ends of the range where it lies beyond, 0 for NaN
 --- - dtype: int64 is for ids that are hashes; int32 unless given
----@param x baleen.tensor any dtype and shape
+---@param x baleen.tensor any dtype but one of 8 bits that floats, any shape
 ---@param options? { dtype?: "int32" | "int64" }
 ---@return baleen.tensor y the shape of x; int32 or int64
 function ops.to_integer(x, options) end

@@ -13,7 +13,7 @@
  * A minor version may let structs and tables grow at their end, and add constants and queries. Functions that a table
  * gains may be null. The interface of a kind has a revision besides (kind.h). */
 #define BALEEN_ABI_MAJOR 1
-#define BALEEN_ABI_MINOR 6
+#define BALEEN_ABI_MINOR 7
 
 #define BALEEN_MAX_RANK 8
 
@@ -66,7 +66,9 @@ enum {
     BALEEN_BF16 = 4,
     BALEEN_I32 = 5,
     BALEEN_I64 = 6,
-    BALEEN_U8 = 7
+    BALEEN_U8 = 7,
+    BALEEN_E4M3 = 8, /* 8 bits, of products alone (fp8.hpp): no infinities, the largest finite number is 448 */
+    BALEEN_E5M2 = 9  /* 8 bits, of products alone: the upper half of an fp16, the largest finite number is 57344 */
 };
 
 typedef int32_t baleen_level_t;

@@ -141,6 +141,10 @@ inline Result<Collective> Collective::make(const baleen_collective_spec_t& spec,
   if (c.op == BALEEN_BARRIER) return c;
   c.dtype = spec.dtype;
   if (c.width() == 0) return invalid("no dtype has the number " + std::to_string(spec.dtype), c.where);
+  if (is_reducing(c.op) && is_fp8(c.dtype))
+    return invalid(std::string(collective_name(c.op)) + " of " + std::string(dtype_name(c.dtype)) +
+                       ": 8 bits are moved and not reduced; cast them first",
+                   c.where);
   if (is_reducing(c.op)) c.reduction = spec.reduction;
   if (is_reducing(c.op) && c.reduction != BALEEN_SUM && c.reduction != BALEEN_MAXIMUM)
     return invalid("no reduction has the number " + std::to_string(spec.reduction), c.where);

@@ -53,6 +53,8 @@ BALEEN_ASSERT_SIZE(baleen_tensor_t, 320);
  * NaN, denormals are kept. With an fp64 operand or result all floating ones are fp64, and so is the arithmetic; only
  * `pointwise` mixes it with the others (and may go from fp64 to 16 bits by way of fp32). Ids are int32. A cast is a
  * `pointwise` whose expression is its input. Ops that only move elements (copy, reshape, ...) keep the dtype.
+ * An operand of `matmul`, an operand or result of `pointwise`, and what only moves may also have 8 bits (fp8.hpp); a
+ * device that has none refuses such a region.
  * Conversions go by rows, blocks or panels: scratch holds no widened tensor, except a 16-bit result that must be summed
  * over parts of the batch.
  */

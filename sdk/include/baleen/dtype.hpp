@@ -16,7 +16,9 @@ constexpr std::size_t dtype_size(baleen_dtype_t dtype) {
     case BALEEN_I32: return 4;
     case BALEEN_F16:
     case BALEEN_BF16: return 2;
-    case BALEEN_U8: return 1;
+    case BALEEN_U8:
+    case BALEEN_E4M3:
+    case BALEEN_E5M2: return 1;
     default: return 0;
   }
 }
@@ -30,6 +32,8 @@ constexpr std::string_view dtype_name(baleen_dtype_t dtype) {
     case BALEEN_I32: return "int32";
     case BALEEN_I64: return "int64";
     case BALEEN_U8: return "uint8";
+    case BALEEN_E4M3: return "fp8_e4m3";
+    case BALEEN_E5M2: return "fp8_e5m2";
     default: return "?";
   }
 }
@@ -41,10 +45,16 @@ constexpr int dtype_digits(baleen_dtype_t dtype) {
     case BALEEN_F32: return 24;
     case BALEEN_F16: return 11;
     case BALEEN_BF16: return 8;
+    case BALEEN_E4M3: return 4;
+    case BALEEN_E5M2: return 3;
     default: return 0;
   }
 }
 
-constexpr bool is_floating(baleen_dtype_t dtype) { return dtype >= BALEEN_F32 && dtype <= BALEEN_BF16; }
+constexpr bool is_fp8(baleen_dtype_t dtype) { return dtype == BALEEN_E4M3 || dtype == BALEEN_E5M2; }
+
+constexpr bool is_floating(baleen_dtype_t dtype) {
+  return (dtype >= BALEEN_F32 && dtype <= BALEEN_BF16) || is_fp8(dtype);
+}
 
 }  // namespace baleen

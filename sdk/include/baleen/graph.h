@@ -101,7 +101,10 @@ typedef struct baleen_graph_t {
      * results' dtypes are those that the kind gives them now, their shapes may not change. Ops that read a result whose
      * dtype has changed are to be amended in the same call of the plugin, if only with what they have. */
     baleen_status_t (*amend)(void* self, baleen_op_t op, const baleen_op_view_t* spec);
+    /* `op`, which was appended in this call of the plugin, is executed right behind `other`, however late its result is
+     * needed: so that what it reads need not be kept. Otherwise it would stand before the first op that needs it. */
+    baleen_status_t (*place_behind)(void* self, baleen_op_t op, baleen_op_t other);
 } baleen_graph_t;
-BALEEN_ASSERT_TABLE(baleen_graph_t, amend, 120);
+BALEEN_ASSERT_TABLE(baleen_graph_t, place_behind, 128);
 
 BALEEN_END

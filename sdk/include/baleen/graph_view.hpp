@@ -159,6 +159,8 @@ class GraphView {
     spec.input_count = inputs.size();
     check(graph_->amend(graph_->self, op, &spec));
   }
+  /// `op` is executed right behind `other`, however late its result is needed.
+  void place_behind(baleen_op_t op, baleen_op_t other) { check(graph_->place_behind(graph_->self, op, other)); }
   void set_layout(baleen_value_t value, std::span<const baleen_placement_t> layout) {
     check(graph_->set_layout(graph_->self, value, layout.data(), layout.size()));
   }

@@ -46,7 +46,8 @@ typedef struct baleen_place_t {
 } baleen_place_t;
 BALEEN_ASSERT_TABLE(baleen_place_t, address, 64);
 
-/* The phase of a rank that saves what was trained, after a failure: it gets a minute for that before it is killed. */
+/* The phase of a rank that, after a failure, saves what was trained or is to when its step ends: it gets a minute for
+ * that before it is killed. */
 #define BALEEN_PHASE_RESCUING "saving what was trained"
 
 /* How far a rank is. -1, and "" for the phase: not known, or not begun. */

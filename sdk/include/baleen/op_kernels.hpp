@@ -73,7 +73,9 @@ inline const char* cuda_type(baleen_dtype_t dtype) {
     case BALEEN_BF16: return "baleen::bf16";
     case BALEEN_I32: return "int";
     case BALEEN_I64: return "long long";
-    case BALEEN_U8: return "unsigned char";
+    case BALEEN_U8:
+    case BALEEN_E4M3:
+    case BALEEN_E5M2: return "unsigned char";
     default: return "float";
   }
 }

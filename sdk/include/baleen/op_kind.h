@@ -26,8 +26,9 @@ enum {
     BALEEN_OPERAND_IDS = 1u << 2,      /* int32. Without either: any dtype */
     BALEEN_OPERAND_TOGETHER = 1u << 3, /* optional: there if the one before it is, and only then */
     BALEEN_RESULT_INTERNAL = 1u << 4,  /* of results: for the kind's own gradient; scripts do not get it */
-    BALEEN_OPERAND_MANY = 1u << 5      /* the last operand, or result: any number, none too. Of DERIVED kinds alone;
+    BALEEN_OPERAND_MANY = 1u << 5,     /* the last operand, or result: any number, none too. Of DERIVED kinds alone;
                                         * no other operand, or result, is optional */
+    BALEEN_OPERAND_FP8 = 1u << 6       /* with FLOATING: 8 bits too */
 };
 
 typedef struct baleen_operand_t {

@@ -12,6 +12,7 @@ namespace baleen::sdk {
 struct Named {
   std::string name;
   const ValueType& type;
+  bool may_be_fp8 = false;
 };
 
 /// What to do about int64, the dtype of ids that are hashes: as floats and as row numbers they would lose bits.
@@ -19,12 +20,15 @@ inline std::string remedy_of(baleen_dtype_t dtype) {
   return dtype == BALEEN_I64 ? " (int64 values are ids: `hash_bucket` makes rows of them, int32)" : "";
 }
 
-/// Floating. fp64 meets fp64 only; fp32, bf16 and fp16 may meet, and are computed with in fp32.
+/// Floating, with 8 bits only where it says so. fp64 meets fp64 only; others may meet, and are computed with in fp32.
 inline Status check_floats(const std::string& kind, const std::vector<Named>& operands) {
   for (const Named& operand : operands) {
     if (!is_floating(operand.type.dtype))
       return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) + "; it must be floating" +
                      remedy_of(operand.type.dtype));
+    if (is_fp8(operand.type.dtype) && !operand.may_be_fp8)
+      return invalid(kind + ": " + operand.name + " is " + type_text(operand.type) +
+                     "; 8 bits are for the operands of matmul, so cast it first");
     if ((operand.type.dtype == BALEEN_F64) != (operands[0].type.dtype == BALEEN_F64))
       return invalid(kind + ": " + operands[0].name + " is " + type_text(operands[0].type) + " and " + operand.name +
                      " is " + type_text(operand.type) + "; fp64 meets fp64 only");
@@ -82,7 +86,7 @@ inline Status check_extents(const std::string& kind, const std::vector<std::int6
   return {};
 }
 
-/// The widest floating dtype; halves of two kinds meet in fp32. Nothing where none is floating.
+/// The widest floating dtype; halves of two kinds meet in fp32, and so do 8 bits. Nothing where none is floating.
 inline std::optional<baleen_dtype_t> widest(std::span<const baleen_dtype_t> dtypes) {
   std::optional<baleen_dtype_t> best;
   for (const baleen_dtype_t dtype : dtypes) {
@@ -92,7 +96,7 @@ inline std::optional<baleen_dtype_t> widest(std::span<const baleen_dtype_t> dtyp
     else if (dtype_size(dtype) == dtype_size(*best))
       best = BALEEN_F32;
   }
-  return best;
+  return best && is_fp8(*best) ? BALEEN_F32 : best;
 }
 
 inline std::optional<baleen_dtype_t> widest(std::span<const ValueType> types) {
@@ -107,6 +111,8 @@ inline Result<baleen_dtype_t> chosen_dtype(const std::string& kind, std::optiona
   if (!given) return fallback;
   const auto dtype = static_cast<baleen_dtype_t>(*given);
   if (!is_floating(dtype)) return invalid(kind + ": `dtype` is " + std::to_string(dtype) + ", no floating dtype");
+  if (is_fp8(dtype))
+    return invalid(kind + ": `dtype` is " + std::string(dtype_name(dtype)) + "; 8 bits are made by a cast alone");
   if ((dtype == BALEEN_F64) != (fallback == BALEEN_F64))
     return invalid(kind + ": `dtype` is " + std::string(dtype_name(dtype)) + " and it computes in " +
                    std::string(dtype_name(fallback)) + "; fp64 meets fp64 only");

@@ -4,11 +4,13 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "baleen/native_events.h"
+#include "baleen/sized.hpp"
 #include "baleen/transport.hpp"
 
 namespace baleen {
@@ -103,6 +105,14 @@ class TableTransport : public OpenTransport {
     used_ = lease;
     return lease;
   }
+  Result<void*> allocate_on_device(std::uint64_t bytes) override {
+    const auto own = device_memory();
+    if (!own || !own->allocate || !own->release) return Transport::allocate_on_device(bytes);
+    void* base = nullptr;
+    BALEEN_TRY(checked(own->allocate(self_, bytes, &base)));
+    return base;
+  }
+  void release_on_device(void* base) override { device_memory()->release(self_, base); }
 
  private:
   TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
@@ -115,6 +125,11 @@ class TableTransport : public OpenTransport {
   const baleen_transport_native_t* native() const {
     const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr;
     return static_cast<const baleen_transport_native_t*>(found);
+  }
+  std::optional<baleen_transport_device_memory_t> device_memory() const {
+    const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_DEVICE_MEMORY)) : nullptr;
+    if (!found) return std::nullopt;
+    return copy_in(static_cast<const baleen_transport_device_memory_t*>(found));
   }
   Status checked(baleen_status_t status) const {
     if (status == BALEEN_OK) return {};

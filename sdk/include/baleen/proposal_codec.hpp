@@ -63,9 +63,8 @@ struct ProposalReader {
     std::uint64_t size = 0;
     number(size);
     whole = whole && size <= bytes.size() - at;  // an item has a byte at least
-    if (!whole) return;
-    values.resize(size);
-    for (auto& value : values) body(value);
+    // One by one: a length that lies takes no more memory than the bytes that are there.
+    for (values.clear(); whole && size > 0; --size) body(values.emplace_back());
   }
 };
 
@@ -95,9 +94,21 @@ void walk_collective(Stream& stream, C& c) {
   stream.text(c.where);
 }
 
+/// Whether what was read is a member's view of a collective of these ranks, with lists as long as they must be.
+inline bool is_sound(const Proposal& p) {
+  const Collective& c = *p.collective;
+  const std::size_t members = p.ranks.size();
+  const auto fits = [&](const auto& list) { return list.empty() || list.size() == members; };
+  const auto entry_fits = [&](const CollectiveEntry& e) { return fits(e.sends) && fits(e.receives); };
+  return collective_name(c.op) != "?" && c.width() > 0 && c.members == members && c.place < members &&
+         c.root < members && fits(c.destinations) && (c.op != BALEEN_PERMUTE || !c.destinations.empty()) &&
+         std::all_of(c.entries.begin(), c.entries.end(), entry_fits);
+}
+
 }  // namespace detail
 
-/// Writes a proposal, or reads one: without the buffers' addresses, which mean nothing elsewhere.
+/// Writes a proposal, or reads one: without the buffers' addresses, which mean nothing elsewhere. One that contradicts
+/// itself is not whole.
 template <class Stream, class P>
 void walk_proposal(Stream& stream, P& p) {
   stream.number(p.rank);
@@ -111,6 +122,8 @@ void walk_proposal(Stream& stream, P& p) {
   if constexpr (!std::is_const_v<P>)
     if (has_collective) p.collective.emplace();
   if (has_collective) detail::walk_collective(stream, *p.collective);
+  if constexpr (std::is_same_v<Stream, ProposalReader>)
+    stream.whole = stream.whole && (!has_collective || detail::is_sound(p));
 }
 
 }  // namespace baleen::sdk

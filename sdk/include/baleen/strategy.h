@@ -268,8 +268,12 @@ typedef struct baleen_schedule_t {
      * does so piece by piece, where all that it computes with is elementwise: of each operand in the store one piece of
      * about so many bytes is got, and put, at a time. A multiple of BALEEN_PIECE_BYTES. */
     baleen_status_t (*update_in_pieces)(void* self, baleen_value_t value, uint64_t bytes);
+    /* An update that computes elements of the value, which was said to be offloaded, from elements at the same places
+     * runs where the value lies: on the host's cores, in the memory of its slot, where the job's store maps its slots;
+     * else the device makes it. What it reads and writes of the device is copied. Of states and parameters. */
+    baleen_status_t (*update_on_host)(void* self, baleen_value_t value);
 } baleen_schedule_t;
-BALEEN_ASSERT_TABLE(baleen_schedule_t, update_in_pieces, 136);
+BALEEN_ASSERT_TABLE(baleen_schedule_t, update_on_host, 144);
 
 /* The table of kind "strategy". [plan time, one thread; same calls in the same order on every rank] */
 typedef struct baleen_strategy_t {

@@ -155,6 +155,8 @@ class Scheduling {
   void update_in_pieces(baleen_value_t value, std::uint64_t bytes) {
     check(schedule_->update_in_pieces(schedule_->self, value, bytes));
   }
+  /// An elementwise update of it, offloaded as it is, runs on the host's cores, in the memory where it lies.
+  void update_on_host(baleen_value_t value) { check(schedule_->update_on_host(schedule_->self, value)); }
   /// What a rank's device has too little of, in bytes; who asks has the job planned again until it is enough.
   std::uint64_t lacking_bytes() const { return schedule_->lacking_bytes(schedule_->self); }
   /// With more lacking bytes it would do more.

@@ -44,7 +44,7 @@ typedef struct baleen_collective_spec_t {
     uint64_t size;
     baleen_collective_t op;
     baleen_reduction_t reduction; /* ALL_REDUCE, REDUCE_SCATTER, REDUCE; else 0. bf16 and fp16 accumulate in fp32 */
-    baleen_dtype_t dtype;         /* of all entries */
+    baleen_dtype_t dtype;         /* of all entries; with one of 8 bits, E4M3 or E5M2, what reduces is refused */
     int32_t root;                 /* BROADCAST, REDUCE: the root's place in the group; SEND, RECEIVE: peer's; else 0 */
     const baleen_collective_entry_t* entries;
     uint64_t entry_count;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "baleen/device_memory.h"
 #include "baleen/native_events.h"
 #include "baleen/plugin.hpp"
 #include "baleen/rendezvous.hpp"
@@ -25,6 +26,8 @@ class Transport {
   /// A runtime, such as "cuda": the member enqueues its work on streams of devices of it, between `use` and `leave`
   /// (baleen_transport_native_t).
   static constexpr std::string_view kNativeRuntime = {};
+  /// Beside kNativeRuntime: it has memory of its own there (baleen_transport_device_memory_t).
+  static constexpr bool kHasDeviceMemory = false;
 
   virtual ~Transport() = default;
   virtual Result<void*> allocate(std::uint64_t bytes) = 0;
@@ -58,6 +61,12 @@ class Transport {
     return {};
   }
   virtual void leave() {}
+  /// Only where kHasDeviceMemory.
+  virtual Result<void*> allocate_on_device(std::uint64_t bytes) {
+    (void)bytes;
+    return unsupported("the transport has no memory on the device");
+  }
+  virtual void release_on_device(void* base) { (void)base; }
   virtual const void* query(std::string_view name) {
     (void)name;
     return nullptr;
@@ -134,12 +143,29 @@ const baleen_transport_native_t* transport_native() {
   return &kNative;
 }
 
+/// The answer to the query for memory on the device, of a transport.
+template <class Member>
+const baleen_transport_device_memory_t* transport_device_memory() {
+  using Self = Instance<Transport>;
+  static constexpr baleen_transport_device_memory_t kMemory = {
+      sizeof(baleen_transport_device_memory_t),
+      [](void* self, std::uint64_t bytes, void** base) {
+        return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->allocate_on_device(bytes), base); });
+      },
+      [](void* self, void* base) {
+        guard_nothing(Self::of(self).host, "release", [&] { Self::of(self).member->release_on_device(base); });
+      }};
+  return &kMemory;
+}
+
 template <class Member>
 const void* query_transport(void* self, baleen_string_t name) noexcept {
   if (view(name) == BALEEN_TRANSPORT_MEMORY) return transport_memory<Member>();
   if (!self) return query_quietly([&] { return Member::query_plugin(view(name)); });
   if constexpr (!Member::kNativeRuntime.empty())
     if (view(name) == BALEEN_TRANSPORT_NATIVE) return transport_native<Member>();
+  if constexpr (Member::kHasDeviceMemory)
+    if (view(name) == BALEEN_TRANSPORT_DEVICE_MEMORY) return transport_device_memory<Member>();
   return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr),
                      [&]() -> const void* { return Instance<Transport>::of(self).member->query(view(name)); });
 }

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Measures what the strategy offload costs a step of training: states, parameters too, gradients and activations too, in the host's
-memory and on a disk, beside the same run with all of them in the device, in turn.
+memory and on a disk, beside the same run with all of them in the device, in turn; and updates where states lie beside the same
+run with updates by the device.
 
-Usage: steps.py [--model small] [--batch N] [--rounds 5] [--steps 10] [--folder FOLDER] [--only WORD] [--baleen build/release/bin/baleen]
+Usage: steps.py [--model small] [--batch N] [--rounds 5] [--steps 10] [--folder FOLDER] [--only WORD] [--compute PLUGIN]
+                [--baleen build/release/bin/baleen]
 The time of a step is the median of a run's, its first three left out. The bound is what a step takes at least: the time of
 the one inside, or the bytes got and put by the bandwidth that `bench_offload` measures for the same member with blocks of 8
-MiB, whichever is more. The bar is 1.15 times the bound. FOLDER is on the disk to measure (default: build).
+MiB, whichever is more. The bar is 1.15 times the bound; of a budget that fits everything 1.01 of the time inside. FOLDER is on the disk to measure (default: build).
 """
 import json
 import pathlib
@@ -26,11 +28,18 @@ MIB = 1 << 20
 WARM_UP = 3
 EVERYTHING = 'parameters = ["*"]\ngradients = ["*"]\nactivations = ["*"]\n'
 DELAYED = "delay_update = true\n"
+THERE = 'update = "host"\n'
 CASES = {  # what lies outside, and where
     "inside": None,
+    "by a budget that fits everything, host": ("as_needed = true\n", "host"),
     "states, host": ("", "host"),
     "states and parameters, host": ('parameters = ["*"]\n', "host"),
     "everything, host": (EVERYTHING, "host"),
+    "states, host, updated there": (THERE, "host"),
+    "states and parameters, host, updated there": (THERE + 'parameters = ["*"]\n', "host"),
+    "everything, host, updated there": (THERE + EVERYTHING, "host"),
+    "states, host, delayed": (DELAYED, "host"),
+    "states, host, delayed, updated there": (DELAYED + THERE, "host"),
     "states, nvme": ("", "nvme"),
     "states and parameters, nvme": ('parameters = ["*"]\n', "nvme"),
     "everything, nvme": (EVERYTHING, "nvme"),
@@ -40,8 +49,9 @@ CASES = {  # what lies outside, and where
 }
 
 
-def manifest(case, folder):
+def manifest(case, folder, compute):
     text = '[cluster]\nhosts = [{ name = "localhost", ranks = 1 }]\n[mesh]\ndata = 1\n'
+    text += f'[compute]\nplugin = "{compute}"\n' if compute else ""
     if not case:
         return text
     options, member = case
@@ -77,7 +87,9 @@ def planned(options, folder, name):
         sys.exit(f"error: plan: {done.stderr.strip()}")
     one = json.loads(done.stdout)["classes"][0]
     moved = one.get("offload", {"got_bytes": 0, "put_bytes": 0})
-    return one["planned_bytes"]["total"], moved["got_bytes"], moved["put_bytes"]
+    copied = one.get("host_updates", {"copied_in_bytes": 0, "copied_out_bytes": 0})
+    return (one["planned_bytes"]["total"], moved["got_bytes"] + copied["copied_in_bytes"],
+            moved["put_bytes"] + copied["copied_out_bytes"])
 
 
 def step_ms(options, folder, name):
@@ -97,6 +109,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--only", default="", help="beside the one inside, the cases whose names have this word")
+    parser.add_argument("--compute", default="", help="the device's compute plugin; without it the best that is found")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
     cases = {name: case for name, case in CASES.items() if not case or options.only in name}
@@ -104,7 +117,7 @@ def main():
         folder = pathlib.Path(name)
         write_text(folder / "text.txt")
         for case, what in cases.items():
-            (folder / f"{case}.toml").write_text(manifest(what, folder))
+            (folder / f"{case}.toml").write_text(manifest(what, folder, options.compute))
         times = {case: [] for case in cases}
         bounds = {case: [] for case in cases}
         plans = {case: planned(options, folder, case) for case in cases}
@@ -119,9 +132,16 @@ def main():
         ratios = [ours / bound for ours, bound in zip(times[case], bounds[case])]
         against = [ours / inside for ours, inside in zip(times[case], times["inside"])]
         planned_bytes, got, put = plans[case]
-        print(f"{case:<30} {statistics.median(times[case]):>9.1f} ms, {statistics.median(against):.2f} of inside, "
+        print(f"{case:<44} {statistics.median(times[case]):>9.1f} ms, {statistics.median(against):.2f} of inside, "
               f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) of the bound; "
               f"{planned_bytes / MIB:.0f} MiB planned, {got / MIB:.0f} got, {put / MIB:.0f} put a step")
+    for case in cases:
+        other = case.removesuffix(", updated there")
+        if case == other or other not in cases:
+            continue
+        ratios = [there / device for there, device in zip(times[case], times[other])]
+        print(f"{other}: a step with updates there takes {statistics.median(ratios):.2f} ({min(ratios):.2f} to "
+              f"{max(ratios):.2f}) of one with updates by the device")
 
 
 if __name__ == "__main__":

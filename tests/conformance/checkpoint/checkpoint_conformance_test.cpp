@@ -45,6 +45,8 @@ TEST_P(Checkpoint, GivesEveryBitBack) {
                                             some_tensor("double", BALEEN_F64, {2, 1, 2}),
                                             some_tensor("half", BALEEN_F16, {3}),
                                             some_tensor("brain", BALEEN_BF16, {5}),
+                                            some_tensor("eighth", BALEEN_E4M3, {3}),
+                                            some_tensor("eighth of a gradient", BALEEN_E5M2, {2, 3}),
                                             some_tensor("ids", BALEEN_I64, {2}),
                                             some_tensor("count", BALEEN_I32, {}),
                                             some_tensor("empty", BALEEN_F32, {0, 4}),

@@ -130,17 +130,22 @@ class Run {
   }
 
  private:
-  /// The op of the first two inputs, and the one behind it, which takes its result as the first of its own. That is
-  /// nowhere in memory.
+  /// The op of the first inputs, and the one behind it, which takes its result as the first of its own. That is nowhere
+  /// in memory.
   void add_chain(const OpSpec& op) {
     const auto interior = static_cast<std::uint32_t>(tensors_.size());
-    tensors_.push_back(tensors_[inputs_.size()]);
+    const std::size_t first = options_.first_inputs;
+    tensors_.push_back(tensors_[first == 1 ? 0 : inputs_.size()]);
     behind_inputs_ = {interior};
-    behind_inputs_.insert(behind_inputs_.end(), numbers_.begin() + 2, numbers_.begin() + std::ssize(inputs_));
+    behind_inputs_.insert(behind_inputs_.end(), numbers_.begin() + static_cast<std::ptrdiff_t>(first),
+                          numbers_.begin() + std::ssize(inputs_));
     other_attributes_ = options_.behind->view();
-    views_.push_back(describe(op, attributes_, numbers_.data(), 2, behind_inputs_.data(), 1));
+    first_outputs_ = {interior};
+    first_outputs_.insert(first_outputs_.end(), numbers_.end() - static_cast<std::ptrdiff_t>(options_.first_outputs),
+                          numbers_.end());
+    views_.push_back(describe(op, attributes_, numbers_.data(), first, first_outputs_.data(), first_outputs_.size()));
     views_.push_back(describe(*options_.behind, other_attributes_, behind_inputs_.data(), behind_inputs_.size(),
-                              numbers_.data() + inputs_.size(), outputs_.size()));
+                              numbers_.data() + inputs_.size(), outputs_.size() - options_.first_outputs));
   }
   baleen_region_t region() const {
     return {sizeof(baleen_region_t), views_.data(),   views_.size(),
@@ -262,7 +267,7 @@ class Run {
   const baleen_op_kind_t* const kinds_[2] = {options_.kind, nullptr};
   std::vector<Placed> placed_;
   std::vector<baleen_tensor_t> tensors_;
-  std::vector<std::uint32_t> numbers_, behind_inputs_;
+  std::vector<std::uint32_t> numbers_, behind_inputs_, first_outputs_;
   std::vector<baleen_attribute_t> attributes_, other_attributes_;
   std::vector<baleen_op_view_t> views_;
   std::uint64_t next_ = kGuard;

@@ -52,8 +52,9 @@ struct RunOptions {
   const baleen_op_kind_t* kind = nullptr;       ///< of the op, where a plugin brings it
   const OpSpec* beside = nullptr;               ///< another op of the region: of one input it makes the last output
   std::size_t beside_input = 0;
-  const OpSpec* behind =
-      nullptr;  ///< another op of the region: of what the first makes of two inputs, and of the others
+  const OpSpec* behind = nullptr;  ///< another op of the region: of what the first makes, and of the other inputs
+  std::size_t first_inputs = 2;    ///< with one behind: what the first takes; of one input it makes a tensor like it
+  std::size_t first_outputs = 0;   ///< with one behind: what the first makes beside that, the last outputs
   const baleen_block_watch_t* watch = nullptr;  ///< told of blocks, where the kernel tells of them
   struct Blocks {
     std::uint64_t each = 0, elements = 0;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "baleen/region.hpp"
 #include "conformance/compute/harness.hpp"
 #include "conformance/compute/reference.hpp"
 
@@ -69,6 +70,53 @@ TEST_P(Norm, GradientIsTheDifferenceQuotient) {
         wanted.push_back(reference::gradient(loss, {x, gamma, beta}, i));
       expect(spec("norm_grad", layer).integer("bias", has_beta), inputs, wanted, tolerance(5e-5, 1e-7));
     }
+}
+/// What passes beside a norm is added to its gradient in one region. Of rows that devices hold in registers, and
+/// others.
+TEST_P(Norm, GradientIsAddedToWhatPassesBesideTheNorm) {
+  const baleen_instruction_t x0{BALEEN_X_INPUT, 0, 0, 0, 0}, x1{BALEEN_X_INPUT, 1, 0, 0, 0};
+  const std::vector<baleen_dtype_t> dtypes = is_double()
+                                                 ? std::vector<baleen_dtype_t>{BALEEN_F64}
+                                                 : std::vector<baleen_dtype_t>{BALEEN_F32, BALEEN_BF16, BALEEN_F16};
+  for (const baleen_dtype_t own : dtypes)
+    for (const Shape& shape : {Shape{3, 7}, {2, 2, 64}, {1, 768}, {1, 1280}, {1, 2056}, {1, 3001}, {0, 8}})
+      for (const bool layer : {true, false}) {
+        if (!layer && shape.back() > 64) continue;  // the same kernels
+        SCOPED_TRACE(std::string(dtype_name(own)) + ", width " + std::to_string(shape.back()));
+        const auto in = [own](Tensor tensor, baleen_dtype_t dtype) {
+          for (double& value : tensor.values) value = rounded(value, own);
+          tensor.dtype = dtype;
+          return tensor;
+        };
+        const baleen_dtype_t wide = sdk::computed_in(own);
+        const Tensor x = in(random_tensor(random, shape), own), gamma = in(random_tensor(random, {shape.back()}), own);
+        const auto forward = reference::norm(x, gamma, nullptr, layer, 1e-5);
+        std::vector<Tensor> inputs{x, gamma, in(random_tensor(random, shape), own), forward[1]};
+        if (layer) inputs.push_back(forward[2]);
+        for (std::size_t i = 3; i < inputs.size(); ++i) inputs[i].dtype = wide;
+        std::vector<Tensor> wanted{zeros(shape), zeros({shape.back()}), zeros({shape.back()})};
+        wanted[0].dtype = own;
+        wanted[1].dtype = wanted[2].dtype = wide;
+        const OpSpec first = spec("norm_grad", layer).integer("bias", 1);
+        wanted = run(first, inputs, wanted);
+        const Tensor added = in(random_tensor(random, shape), own);
+        for (std::int64_t i = 0; i < added.size(); ++i)
+          wanted[0][i] = rounded(rounded(wanted[0][i] + added[i], wide), own);
+        const baleen_instruction_t add{BALEEN_X_ADD, layer ? 1u : 0u, layer ? 0u : 1u, 0, 0};  // in either order
+        const OpSpec sum = OpSpec("pointwise").expression({x0, x1, add}, {2});
+        RunOptions options;
+        options.behind = &sum;
+        options.first_inputs = inputs.size();
+        options.first_outputs = 2;
+        inputs.push_back(added);
+        if (!one().supports(first, inputs, wanted, dtype(), options)) {
+          EXPECT_NE(own, wide) << "no kernel for it";
+          continue;
+        }
+        EXPECT_EQ(run(first, inputs, wanted, options)[0].values, wanted[0].values);
+        const double limit = own == BALEEN_BF16 ? 8e-3 : own == BALEEN_F16 ? 1e-3 : tolerance(2e-6, 1e-13);
+        expect(first, inputs, wanted, limit, true, options);  // rows that lie otherwise are added up otherwise
+      }
 }
 TEST_P(Norm, RefusesAnUnknownKind) {
   std::vector<Tensor> out{zeros({2, 4}), zeros({2})};

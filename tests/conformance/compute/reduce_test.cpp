@@ -45,6 +45,52 @@ TEST_P(Reduce, WorksOnRowsAndColumnsOfWholePacks) {
   check(random_tensor(random, {2, 8, 1048}), {1, 2});
   check(random_tensor(random, {7, 6, 24}), {0, 2});
 }
+/// One region with the op that makes them, which are stored nowhere.
+class ReduceMade : public Reduce {
+ protected:
+  void check_made(const Tensor& x, const std::vector<std::int64_t>& dims, bool of_squares) {
+    const baleen_instruction_t input{BALEEN_X_INPUT, 0, 0, 0, 0}, square{BALEEN_X_MUL, 0, 0, 0, 0},
+        magnitude{BALEEN_X_ABS, 0, 0, 0, 0};
+    const OpSpec first = OpSpec("pointwise").expression({input, of_squares ? square : magnitude}, {1});
+    const OpSpec second = OpSpec("reduce").integers("dims", dims).text("kind", of_squares ? "sum" : "max");
+    Tensor made = x;
+    for (std::int64_t i = 0; i < x.size(); ++i) made[i] = of_squares ? x[i] * x[i] : std::abs(x[i]);
+    RunOptions options;
+    options.behind = &second;
+    options.first_inputs = 1;
+    SCOPED_TRACE(testing::Message() << (of_squares ? "squares" : "magnitudes") << ", dims "
+                                    << testing::PrintToString(dims));
+    const Tensor wanted = reference::reduce(made, dims, false, !of_squares);
+    ASSERT_TRUE(one().supports(first, {x}, {wanted}, dtype(), options));
+    expect(first, {x}, {wanted}, of_squares ? tolerance(2e-5, 1e-12) : 0, true, options);
+  }
+};
+
+TEST_P(ReduceMade, OfSquaresAndMagnitudesIsThatOfStoredOnes) {
+  for (const bool of_squares : {true, false}) {
+    for (const std::vector<std::int64_t>& dims : {std::vector<std::int64_t>{0, 1, 2}, {0}, {1}, {2}, {0, 2}})
+      check_made(random_tensor(random, {5, 24, 16}), dims, of_squares);
+    check_made(random_tensor(random, {3, 20011}), {1}, of_squares);
+    check_made(random_tensor(random, {3000, 37}), {0}, of_squares);
+    check_made(random_tensor(random, {70001}), {0}, of_squares);
+  }
+}
+
+/// Of a number and of one that is none.
+TEST_P(ReduceMade, KeepsWhatIsNotFinite) {
+  Tensor x = random_tensor(random, {2, 40});
+  x[7] = -std::numeric_limits<double>::infinity();
+  x[63] = std::numeric_limits<double>::quiet_NaN();
+  const baleen_instruction_t input{BALEEN_X_INPUT, 0, 0, 0, 0}, magnitude{BALEEN_X_ABS, 0, 0, 0, 0};
+  const OpSpec second = OpSpec("reduce").integers("dims", {1}).text("kind", "max");
+  RunOptions options;
+  options.behind = &second;
+  options.first_inputs = 1;
+  const auto got = run(OpSpec("pointwise").expression({input, magnitude}, {1}), {x}, {zeros({2})}, options);
+  EXPECT_EQ(got[0][0], std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(got[0][1]));
+}
+
 TEST_P(Reduce, OfNothingIsZeroOrMinusInfinity) {
   check(zeros({3, 0}), {1});
   check(zeros({0, 4}), {0});
@@ -78,6 +124,7 @@ TEST_P(Reduce, KeepsInfinitiesAndNan) {
 }
 
 BALEEN_COMPUTE_SUITE(Reduce);
+BALEEN_COMPUTE_SUITE(ReduceMade);
 
 }  // namespace
 }  // namespace baleen::conformance

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "baleen/fp8.hpp"
 #include "baleen/half.hpp"
 
 namespace baleen::conformance {
@@ -24,6 +25,8 @@ void write_element(char* to, baleen_dtype_t dtype, double value) {
     case BALEEN_F32: return put(static_cast<float>(value));
     case BALEEN_F16: return put(to_fp16(static_cast<float>(value)));
     case BALEEN_BF16: return put(to_bf16(static_cast<float>(value)));
+    case BALEEN_E4M3: return put(to_e4m3(static_cast<float>(value)));
+    case BALEEN_E5M2: return put(to_e5m2(static_cast<float>(value)));
     case BALEEN_I32: return put(static_cast<std::int32_t>(value));
     case BALEEN_I64: return put(static_cast<std::int64_t>(value));
     default: return put(value);
@@ -35,6 +38,8 @@ double read_element(const char* from, baleen_dtype_t dtype) {
     case BALEEN_F32: return static_cast<double>(read_as<float>(from));
     case BALEEN_F16: return static_cast<double>(from_fp16(read_as<std::uint16_t>(from)));
     case BALEEN_BF16: return static_cast<double>(from_bf16(read_as<std::uint16_t>(from)));
+    case BALEEN_E4M3: return static_cast<double>(from_e4m3(read_as<std::uint8_t>(from)));
+    case BALEEN_E5M2: return static_cast<double>(from_e5m2(read_as<std::uint8_t>(from)));
     case BALEEN_I32: return static_cast<double>(read_as<std::int32_t>(from));
     case BALEEN_I64: return static_cast<double>(read_as<std::int64_t>(from));
     default: return read_as<double>(from);

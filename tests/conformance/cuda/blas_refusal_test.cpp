@@ -2,6 +2,7 @@
 /// emulated library refuses as the environment says (tests/support/emulated_cuda).
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "baleen/expression.h"
 #include "conformance/compute/harness.hpp"
 #include "conformance/compute/members.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -88,20 +90,20 @@ class Refusals : public testing::Test {
         << plugin_.last_failure();
     expect_near(y[0], product(inputs[0], inputs[1], adds ? &inputs[2] : nullptr));
   }
+  /// What adds a bias to a product, or has GELU of that too.
+  static OpSpec behind_product(bool gelu) {
+    std::vector<baleen_instruction_t> code{
+        {BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_ADD, 0, 1, 0, 0}};
+    if (!gelu) return OpSpec("pointwise").expression(code, {2});
+    code.push_back({BALEEN_X_GELU_TANH, 2, 0, 0, 0});
+    return OpSpec("pointwise").expression(code, {2, 3});
+  }
   /// a b + bias, or GELU of that too.
   void bias(Placement placement, bool gelu = false, baleen_dtype_t dtype = BALEEN_BF16) {
     const std::vector<Tensor> inputs{draw({kM, kK}, dtype), draw({kK, kN}, dtype), draw({1, kN}, dtype)};
     std::vector<Tensor> y{zero({kM, kN}, dtype)};
-    OpSpec after("pointwise");
-    std::vector<baleen_instruction_t> code{
-        {BALEEN_X_INPUT, 0, 0, 0, 0}, {BALEEN_X_INPUT, 1, 0, 0, 0}, {BALEEN_X_ADD, 0, 1, 0, 0}};
-    if (gelu) {
-      y.push_back(y[0]);
-      code.push_back({BALEEN_X_GELU_TANH, 2, 0, 0, 0});
-      after.expression(code, {2, 3});
-    } else {
-      after.expression(code, {2});
-    }
+    if (gelu) y.push_back(y[0]);
+    const OpSpec after = behind_product(gelu);
     RunOptions options;
     options.placement = placement;
     options.behind = &after;
@@ -134,15 +136,22 @@ class Refusals : public testing::Test {
     expect_near(y[1], sums);
   }
 
-  /// What the library computed since the last question: "1 14 14" is a plain product of bf16 to bf16.
-  std::string computed() {
+  /// What the library computed since the last question: "1 14 14" is a plain product of bf16 to bf16. Of launches; or
+  /// of what the plugin tries where it compiles, on the first of the device's streams.
+  std::string computed(bool tried = false) {
     std::string all;
     int epilogue = 0, from = 0, to = 0, as = 0;
+    unsigned long stream = 0;
     if (std::FILE* file = std::fopen(path_.c_str(), "r")) {
-      while (std::fscanf(file, "product with epilogue %d operands of type %d, results of type %d computed as %d ",
-                         &epilogue, &from, &to, &as) == 4)
+      while (std::fscanf(file,
+                         "product with epilogue %d operands of type %d, results of type %d computed as %d "
+                         "on stream %lu ",
+                         &epilogue, &from, &to, &as, &stream) == 5) {
+        first_stream_ = std::min(first_stream_, stream);
+        if ((stream == first_stream_) != tried) continue;
         all += (all.empty() ? "" : ", ") + std::to_string(epilogue) + " " + std::to_string(from) + " " +
                std::to_string(to);
+      }
       std::fclose(file);
       std::remove(path_.c_str());
     }
@@ -160,6 +169,7 @@ class Refusals : public testing::Test {
   std::mt19937_64 random_{20261129};
 
  private:
+  unsigned long first_stream_ = ~0ul;
   std::unique_ptr<Device> device_;
 };
 
@@ -232,6 +242,34 @@ TEST_F(Refusals, OfEpiloguesAreSaid) {
   }
   EXPECT_EQ(warnings(), 0) << plugin_.log();
 }
+/// Where the epilogue is taken, the kernel behind a plain product is not compiled.
+TEST_F(Refusals, HaveTheSecondStepCompiledAtTheFirstOfThem) {
+  const test::TemporaryFolder folder;
+  const Variable aligned(kAlignment, "16"), modules("EMULATED_CUDA_MODULES", folder / "modules.txt");
+  const auto loaded = [&] { return count(test::read_file(folder / "modules.txt"), "\n"); };
+  folder.write("modules.txt", "");
+  bias(Placement::kPacked);
+  bias(Placement::kPacked, true);
+  EXPECT_EQ(loaded(), 0);
+  bias(Placement::kShifted);
+  EXPECT_EQ(loaded(), 1);
+  bias(Placement::kShifted);
+  bias(Placement::kPacked);
+  EXPECT_EQ(loaded(), 1) << "the device has it";
+  const Variable refused(kRefuses, kGeluAuxBias);
+  bias(Placement::kPacked, true);
+  EXPECT_EQ(loaded(), 2);
+  const OpSpec after = behind_product(true);
+  RunOptions options;
+  options.behind = &after;
+  const Tensor y = zero({kM + 1, kN}, BALEEN_BF16);
+  const auto made =
+      device().compiled(OpSpec("matmul").text("spec", "mk,kn->mn"),
+                        {zero({kM + 1, kK}, BALEEN_BF16), zero({kK, kN}, BALEEN_BF16), zero({1, kN}, BALEEN_BF16)},
+                        {y, y}, BALEEN_BF16, options);
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ(loaded(), 3) << "a trial was refused";
+}
 TEST_F(Refusals, AtALaunchAreComputedInTwoSteps) {
   const std::string refuses = ", with CUBLAS_STATUS_NOT_SUPPORTED at its launch; from now on ";
   for (const auto& [epilogue, words] : {std::pair{kBias, "with a bias"},
@@ -267,6 +305,30 @@ TEST_F(Refusals, OfEverythingLeaveTheKernel) {
                                      ": it is computed in another, slower way"),
             1)
       << plugin_.log();
+}
+
+/// A library's kernels come to the device before a program runs: each algorithm, for good addresses and for any.
+TEST_F(Refusals, ComeBehindOneTrialOfEachAlgorithm) {
+  const auto compile = [&](Device& on, std::int64_t rows) {
+    const auto made = on.compiled(OpSpec("matmul").text("spec", "mk,kn->mn"),
+                                  {zero({rows, kK}, BALEEN_BF16), zero({kK, kN}, BALEEN_BF16)},
+                                  {zero({rows, kN}, BALEEN_BF16)}, BALEEN_BF16);
+    EXPECT_TRUE(made) << made.error().text();
+  };
+  compile(device(), kM);
+  EXPECT_EQ(computed(true), "1 14 14, 1 14 14");
+  compile(device(), kM);
+  EXPECT_EQ(computed(true), "") << "this one has run";
+  compile(device(), kM + 1);
+  EXPECT_EQ(computed(true), "1 14 14, 1 14 14");
+  bias(Placement::kPacked);
+  EXPECT_EQ(computed(true), "4 14 14, 4 14 14") << "the plain product of this shape is known";
+  sum(Placement::kPacked);
+  EXPECT_EQ(computed(), "256 14 14");
+
+  Device small(plugin_, {{"memory", 1}});  // MiB; a workspace may be larger
+  compile(small, kM);
+  EXPECT_EQ(computed(), "") << "there is no memory to spare";
 }
 
 /// A line per program: here each has one product.

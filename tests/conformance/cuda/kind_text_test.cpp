@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "baleen/compile_ahead.h"
 #include "baleen/op_kind.hpp"
 #include "conformance/compute/harness.hpp"
 
@@ -51,6 +52,19 @@ CudaText element_wise(const CudaRequest& request, const std::string& value) {
       "] = " + value + ";\n}\n";
   return text;
 }
+
+/// The op "told" of four numbers to four.
+struct OfFourNumbers {
+  explicit OfFourNumbers(const baleen_op_kind_t* const* kind) : region{sizeof region, &op, 1, tensors, 2, kind} {}
+  OfFourNumbers(const OfFourNumbers&) = delete;
+
+  const baleen_tensor_t tensor{sizeof tensor, BALEEN_F32, 1, 0, -1, {4}, {1}, {4}, 0, {}, {}};
+  const baleen_tensor_t tensors[2] = {tensor, tensor};
+  const std::uint32_t in = 0, out = 1;
+  const baleen_op_view_t op{
+      sizeof op, abi(std::string_view("told")), abi(std::string_view("op")), &in, 1, &out, 1, nullptr, 0};
+  const baleen_region_t region;
+};
 
 class KindText : public testing::Test {
  protected:
@@ -123,6 +137,26 @@ TEST_F(KindText, HasRandomBitsSharedMemoryAndNarrowTypes) {
   EXPECT_EQ(computed(), y);
 }
 
+/// Of four blocks: what one has left in shared memory is nothing to the next.
+TEST_F(KindText, FindsNoNumbersInSharedMemoryThatItDeclares) {
+  const Tensor x = zeros({4 * 64});
+  const auto seen_by = [&](const std::string& before, const std::string& behind) {
+    Told::says([&](const CudaRequest& request) -> Result<CudaText> {
+      CudaText text = element_wise(request, "seen[threadIdx.x]");
+      const std::string begin = "told, baleen::Args) {\n";
+      text.source.insert(text.source.find(begin) + begin.size(), "  __shared__ float seen[64];\n" + before);
+      text.source.insert(text.source.rfind('}'), behind);
+      return text;
+    });
+    std::vector<Tensor> y{zeros({4 * 64})};
+    EXPECT_EQ(device_.run(op_, {x}, y, BALEEN_F32, options_), BALEEN_OK) << plugin_.last_failure();
+    return y[0].values;
+  };
+  const std::string write = "  seen[threadIdx.x] = 7;\n";
+  for (const double value : seen_by(write, "")) EXPECT_EQ(value, 7);
+  for (const double value : seen_by("", write)) EXPECT_TRUE(std::isnan(value)) << value << " is read too early";
+}
+
 TEST_F(KindText, IsLeftToTheExpansionWhereThereIsNone) {
   Told::says([](const CudaRequest&) -> Result<CudaText> { return unsupported("not of these"); });
   EXPECT_FALSE(device_.supports(op_, {x_}, y_, BALEEN_F32, options_));
@@ -166,6 +200,38 @@ TEST_F(KindText, ThatCannotBeLaunchedIsNamedWithTheNumbers) {
             who + "is empty or has no entry; give the text, and the name that BALEEN_KERNEL declares");
 }
 
+/// What is begun fails where it is waited for, and nothing else does.
+TEST_F(KindText, IsCompiledBesideOthers) {
+  const baleen_compute_t& table = plugin_.table();
+  const auto* ahead = static_cast<const baleen_compile_ahead_t*>(
+      table.query(device_.get(), abi(std::string_view(BALEEN_COMPILE_AHEAD))));
+  ASSERT_NE(ahead, nullptr);
+  const OfFourNumbers four(&options_.kind);
+  std::vector<baleen_kernel_t> kernels;
+  for (const char* value : {"x + 101", "nonsense", "x + 103", "x + 104"}) {
+    Told::says([&](const CudaRequest& request) -> Result<CudaText> { return element_wise(request, value); });
+    kernels.emplace_back().size = sizeof(baleen_kernel_t);
+    ASSERT_EQ(ahead->begin(device_.get(), &four.region, &kernels.back()), BALEEN_OK) << plugin_.last_failure();
+  }
+  void* memory = nullptr;
+  ASSERT_EQ(table.arena_create(device_.get(), BALEEN_ARENA_PRIVATE, 512, &memory), BALEEN_OK);
+  void* const addresses[] = {memory, static_cast<char*>(memory) + 256};
+  const baleen_launch_t launch{sizeof launch, device_.stream(), addresses, nullptr, 0, 0, 0};
+  for (const int i : {2, 0}) {
+    ASSERT_EQ(ahead->finish(device_.get(), kernels[static_cast<std::size_t>(i)].kernel), BALEEN_OK);
+    ASSERT_EQ(table.launch(device_.get(), kernels[static_cast<std::size_t>(i)].kernel, &launch), BALEEN_OK);
+    float y[4] = {};
+    EXPECT_EQ(table.copy(device_.get(), device_.stream(), y, addresses[1], sizeof y), BALEEN_OK);
+    EXPECT_EQ(table.synchronize(device_.get(), device_.stream()), BALEEN_OK) << plugin_.last_failure();
+    EXPECT_EQ(y[3], static_cast<float>(101 + i));
+  }
+  EXPECT_EQ(ahead->finish(device_.get(), kernels[1].kernel), BALEEN_UNSUPPORTED);
+  EXPECT_NE(plugin_.last_failure().find("compiling the CUDA text of op kind `told` failed with"), std::string::npos)
+      << plugin_.last_failure();
+  for (const baleen_kernel_t& kernel : kernels) table.release(device_.get(), kernel.kernel);  // one is not finished
+  table.arena_destroy(device_.get(), BALEEN_ARENA_PRIVATE, memory, 512);
+}
+
 /// A launch that is kept as a part of a CUDA graph is told each step anew.
 TEST_F(KindText, LearnsTheStepOfEachReplay) {
   Told::says(
@@ -174,15 +240,10 @@ TEST_F(KindText, LearnsTheStepOfEachReplay) {
   const auto* sequences =
       static_cast<const baleen_sequences_t*>(table.query(device_.get(), abi(std::string_view(BALEEN_SEQUENCES))));
   ASSERT_NE(sequences, nullptr);
-  baleen_tensor_t tensors[2]{};
-  for (baleen_tensor_t& tensor : tensors) tensor = {sizeof tensor, BALEEN_F32, 1, 0, -1, {4}, {1}, {4}, 0, {}, {}};
-  const std::uint32_t in = 0, out = 1;
-  const baleen_op_view_t op{
-      sizeof op, abi(std::string_view("told")), abi(std::string_view("op")), &in, 1, &out, 1, nullptr, 0};
-  const baleen_region_t region{sizeof region, &op, 1, tensors, 2, &options_.kind};
+  const OfFourNumbers four(&options_.kind);
   baleen_kernel_t kernel{};
   kernel.size = sizeof kernel;
-  ASSERT_EQ(table.compile(device_.get(), &region, &kernel), BALEEN_OK) << plugin_.last_failure();
+  ASSERT_EQ(table.compile(device_.get(), &four.region, &kernel), BALEEN_OK) << plugin_.last_failure();
   void* memory = nullptr;
   ASSERT_EQ(table.arena_create(device_.get(), BALEEN_ARENA_PRIVATE, 512, &memory), BALEEN_OK);
   void* const addresses[] = {memory, static_cast<char*>(memory) + 256};

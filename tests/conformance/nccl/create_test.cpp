@@ -51,6 +51,36 @@ TEST(NcclCreate, RefusesLimitsThatCross) {
   expect_refusal(refusal(options), {"`min_channels` is 8, more than `max_channels`, 4"});
 }
 
+TEST(NcclCreate, RefusesWhatThisNcclCannotDo) {
+  {
+    const Variable version("NCCL_DOUBLE_VERSION", "21805");
+    expect_refusal(refusal(with("memory", "nccl")),
+                   {"`memory = \"nccl\"` needs NCCL 2.19.0 or later, and this is 2.18.5", "`memory` at \"auto\""});
+  }
+  {
+    const Variable version("NCCL_DOUBLE_VERSION", "22605");
+    expect_refusal(refusal(with("windows", "true")),
+                   {"`windows` needs NCCL 2.27.0 or later, and this is 2.26.5", "leave out `windows`"});
+  }
+  const Variable version("NCCL_DOUBLE_VERSION", "22707");
+  test::RankOptions options = with("windows", "true");
+  options.emplace_back("copy_engine", "true");
+  expect_refusal(refusal(options),
+                 {"`copy_engine` needs NCCL 2.28.0 or later, and this is 2.27.7", "leave out `copy_engine`"});
+}
+
+TEST(NcclCreate, RefusesCopyEnginesWithoutWindows) {
+  expect_refusal(refusal(with("copy_engine", "true")), {"`copy_engine` works in windows; say `windows = true` too"});
+}
+
+TEST(NcclCreate, RefusesWindowsOfOtherMemoryAndBesideAnAlgorithm) {
+  test::RankOptions options = with("windows", "true");
+  options.emplace_back("memory", "device");
+  expect_refusal(refusal(options), {"`windows` are of NCCL's own memory, and `memory` is \"device\""});
+  options.back() = {"algorithm", "ring"};
+  expect_refusal(refusal(options), {"in `windows` NCCL has algorithms of its own", "`algorithm` and `protocol`"});
+}
+
 TEST(NcclCreate, NamesARankThatIsMissing) {
   test::SharedRendezvous rendezvous;
   const test::RankOptions options = with("timeout", "1");
@@ -168,7 +198,8 @@ TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
         expect_contains(all, "NCCL 2.28.9 from ");
         expect_contains(all,
                         "interface =lo (default), algorithm Ring (option), protocol Simple (option), channels "
-                        "NCCL's (default) to 4 (option), register true (default), debug off (default)");
+                        "NCCL's (default) to 4 (option), register true (default), memory nccl (default), windows false "
+                        "(default), copy_engine false (default), debug off (default)");
         expect_contains(
             all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_SOCKET_IFNAME==lo, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
         expect_contains(all, "this is not NVIDIA's NCCL: the test double");

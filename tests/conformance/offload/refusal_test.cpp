@@ -73,6 +73,15 @@ TEST_P(OffloadRefusal, NamesWhatThePlaceHasWithoutABudget) {
   EXPECT_EQ(store.plugin.host->failure(), "the slots' bytes are more than 2^63 in all");
 }
 
+TEST_P(OffloadRefusal, HasNoMoreSlotsThanItMay) {
+  Store store(GetParam());
+  store.reserve({1});
+  const std::vector<std::uint64_t> rest(BALEEN_OFFLOAD_MAX_SLOTS, 0);
+  EXPECT_EQ(store.try_reserve(rest), BALEEN_INVALID);
+  EXPECT_EQ(store.plugin.host->failure(), "1048577 slots are too many; a store has 1048576 at most");
+  EXPECT_EQ(store.info().slots, 1u);
+}
+
 TEST_P(OffloadRefusal, StartsNoMoreThanItWasMadeFor) {
   Store store(GetParam(), 0, 3);
   store.reserve({4096});

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <signal.h>
 
-#include "support/forbidden_cma.hpp"
+#include "support/forbidden_calls.hpp"
 #include "ucx_run.hpp"
 
 namespace baleen::conformance {

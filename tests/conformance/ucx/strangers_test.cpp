@@ -1,15 +1,17 @@
 /// \file Whoever can reach the port of a rank whose messages are encrypted changes nothing.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <random>
 #include <sstream>
+#include <thread>
 #include <utility>
 
 #include "baleen/rendezvous.hpp"
+#include "support/crowd.hpp"
 #include "support/seed.hpp"
 #include "tls_channel.hpp"
 #include "ucx_run.hpp"
@@ -26,16 +28,6 @@ std::uint16_t port_in(const std::string& address) {
   for (std::string ip, port; lines >> ip >> port;)
     if (ip == "127.0.0.1") return static_cast<std::uint16_t>(std::stoi(port));
   return 0;
-}
-
-FileHandle connection_to(std::uint16_t port) {
-  FileHandle socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) socket.close();
-  return socket;
 }
 
 /// The first words of a rank that has this key, as somebody on the way could have recorded them.
@@ -60,7 +52,7 @@ class Strangers {
 
   void knock(std::uint16_t port, int times) {
     for (int i = 0; i < times; ++i) {
-      FileHandle socket = connection_to(port);
+      FileHandle socket = test::connect_to_loopback(port);
       expect(static_cast<bool>(socket), "a rank that does not listen");
       const std::string words = words_of(i);
       [[maybe_unused]] const ssize_t sent = send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL);
@@ -147,7 +139,34 @@ TEST(Encrypted, JobsEndAsIfAloneWhateverStrangersSend) {
                                });
                                Rank rank(ucx_plugin(), delayed.view(), options);
                                sums(rank);
-                               expect(port != 0 && !connection_to(port), "a rank listens after all have come");
+                               expect(port != 0 && !test::connect_to_loopback(port),
+                                      "a rank listens after all have come");
+                             }),
+            "");
+}
+
+/// As many as may hold a connection do, while the last of three ranks is still to come.
+TEST(Encrypted, JobsStartThoughStrangersHoldAllConnections) {
+  test::SharedRendezvous rendezvous;
+  const test::RankOptions options = {{"encrypt", "true"}};
+  EXPECT_EQ(test::run_bodies(As::kProcesses, 3,
+                             [&](std::int32_t number) {
+                               if (number < 2) {
+                                 Rank rank(ucx_plugin(), rendezvous, number, 3, options);
+                                 return expect_sum(rank, rank.world(), 1000);
+                               }
+                               std::optional<test::Crowd> crowd;
+                               Delayed delayed(rendezvous.of(number, 3), [&](const Rendezvous& store) {
+                                 const std::string genuine = first_words(store.get("ucx.tls.key"));
+                                 crowd.emplace(port_in(store.get("ucx.0.address")), genuine, 200);
+                                 const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                                 while (crowd->came() < 300 && std::chrono::steady_clock::now() < until)
+                                   std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                                 expect(crowd->came() >= 300, "more than 64 are borne at once: nobody is hung up on");
+                               });
+                               Rank rank(ucx_plugin(), delayed.view(), options);
+                               expect_sum(rank, rank.world(), 1000);
+                               expect(crowd.has_value(), "nobody came");
                              }),
             "");
 }

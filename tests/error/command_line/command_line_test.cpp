@@ -4,15 +4,14 @@
 #include <regex>
 
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
 namespace {
 
 void expect_refused(const std::vector<std::string>& words, const std::string& message) {
-  const ProcessResult result = run_baleen(words);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err, "error: " + message + "\n");
+  expect_refusal(run_baleen(words), {.whole = message});
 }
 
 TEST(CommandLine, NeedsACommand) { expect_refused({}, "A subcommand is required (see `baleen --help`)"); }
@@ -96,9 +95,7 @@ TEST(CommandLine, SaysWhyNoPluginIsWritten) {
     ProcessOptions options;
     options.folder = folder.path();
     words.insert(words.begin(), "new");
-    const ProcessResult result = run_baleen(words, options);
-    EXPECT_EQ(result.exit_code, 2) << result.out;
-    EXPECT_EQ(result.err, "error: " + message + "\n");
+    expect_refusal(run_baleen(words, options), {.whole = message});
   };
   refused({"optimizer"}, "NAME is required (see `baleen new --help`)");
   refused({"optimiser", "mine"}, "unknown kind `optimiser`; did you mean `optimizer`?");

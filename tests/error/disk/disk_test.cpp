@@ -1,7 +1,5 @@
 /// \file Full disks: what was saved before stays whole and nothing lies beside it; logs, traces, printed lines and
 /// caches that cannot be written cost no training. The exit code tells of what is missing.
-#include <sys/mount.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,29 +7,13 @@
 
 #include "parity/parity_run.hpp"
 #include "support/losses.hpp"
+#include "support/refusal.hpp"
+#include "support/small_disk.hpp"
 
 namespace baleen::test {
 namespace {
 
 constexpr int kBadInput = 2;
-
-/// A file system of so few bytes; where this process may mount none, `possible` is false.
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path, const std::string& size) : path_(path) {
-    std::filesystem::create_directories(path);
-    mounted_ = ::mount("tmpfs", path.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  bool possible() const { return mounted_; }
-
- private:
-  std::string path_;
-  bool mounted_;
-};
 
 class FullDisk : public testing::Test {
  protected:
@@ -123,10 +105,9 @@ TEST_F(FullDisk, KeepsTheModelBeyondALimit) {
 TEST_F(FullDisk, IsNotTheOnlyReasonWhyAModelCannotBeSaved) {
   const auto refused = [&](const std::string& path, const std::string& says) {
     for (const std::string ranks : {"1", "2"}) {
-      const ProcessResult result = run({"--save", path, "--set", "mesh.data=" + ranks});
-      EXPECT_EQ(result.exit_code, kBadInput) << path;
-      EXPECT_NE(result.err.find(says), std::string::npos) << result.err;
-      EXPECT_EQ(result.out, "") << "nothing has been trained";
+      SCOPED_TRACE(path);
+      expect_refusal(run({"--save", path, "--set", "mesh.data=" + ranks}),
+                     {.exit_code = kBadInput, .after_others = true, .parts = {says}, .before = Before::kNothing});
     }
   };
   const std::string missing = folder_ / "missing";

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "hosts_run.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -22,10 +23,7 @@ class StartingHosts : public Hosts {
     return words;
   }
   static void expect_refused(const ProcessResult& result, const std::string& part, int code = 2) {
-    EXPECT_EQ(result.exit_code, code) << result.err;
-    EXPECT_NE(result.err.find("error: "), std::string::npos) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-    EXPECT_EQ(result.out, "");
+    expect_refusal(result, {.exit_code = code, .after_others = true, .parts = {part}, .before = Before::kNothing});
   }
 };
 

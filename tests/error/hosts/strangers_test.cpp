@@ -1,8 +1,11 @@
 /// \file Programs that know nothing of the job and speak to its port.
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "hosts_run.hpp"
 #include "relay.hpp"
+#include "support/crowd.hpp"
 
 namespace baleen::test {
 namespace {
@@ -77,6 +80,30 @@ TEST_F(Strangers, MayScanARunningJobToo) {
   EXPECT_EQ(first->ends(), 0) << first->err();
   EXPECT_EQ(second->ends(), 0) << second->err();
   for (const int socket : open) close(socket);
+}
+
+/// As many as may hold a connection do, whatever they say there, from before the other host comes to the end.
+TEST_F(Strangers, MayHoldAllConnectionsAtOnce) {
+  const std::string begin("\x16\x03\x01\x01\x0f", 5);  // of a handshake that is longer than what follows
+  const auto first = host(0, {"*:barrier:all", "*:work:500", "*:print:through"});
+  close(connect_to_port());
+  const std::size_t before = descriptors(first->leader());
+  Crowd crowd(port, begin + std::string(200, '\x01'), 100);
+  ASSERT_TRUE(holds_within(seconds(60), [&] { return crowd.here() >= 64; }));
+  const auto second = host(1, {"*:barrier:all", "*:work:500", "*:print:through"});
+  std::size_t most = 0;
+  std::optional<int> code;
+  for (int looks = 0; !code && looks < 3000; ++looks) {
+    most = std::max(most, descriptors(first->leader()));
+    code = first->ends(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(code, 0) << first->err();
+  EXPECT_EQ(second->ends(), 0) << second->err();
+  EXPECT_TRUE(first->prints("through", 3, seconds(0))) << first->out();
+  EXPECT_EQ(first->err(), "");
+  EXPECT_GT(crowd.came(), 100);
+  EXPECT_GE(most, before + 32) << "nobody held a connection";
+  EXPECT_LE(most, before + 64 + 20) << "more than 64, and what ranks and the other host take";
 }
 
 TEST_F(Strangers, WhoListenReadNothing) {

@@ -1,5 +1,6 @@
 /// \file What `baleen evaluate` cannot do is refused.
 #include "parity/parity_run.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -19,10 +20,7 @@ class Evaluate : public testing::Test {
                              "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }) }\n");
   }
   void expect_refused(const std::vector<std::string>& words, const std::string& message) const {
-    const ProcessResult result = run_baleen(words);
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
-    EXPECT_EQ(result.out, "");
+    expect_refusal(run_baleen(words), {.after_others = true, .parts = {message}, .before = Before::kNothing});
   }
 
   const TemporaryFolder folder_;
@@ -58,8 +56,7 @@ TEST_F(Evaluate, TellsThatItsOutputIsFull) {
   for (const std::string& more : {std::string(), " --manifest " + manifest}) {
     const ProcessResult full = run_process(
         {"sh", "-c", build_dir() + "/bin/baleen evaluate " + script + " --load " + file + more + " > /dev/full"});
-    EXPECT_EQ(full.exit_code, 2) << full.err;
-    EXPECT_NE(full.err.find("standard output did not take all that was printed"), std::string::npos) << full.err;
+    expect_refusal(full, {.after_others = true, .parts = {"standard output did not take all that was printed"}});
   }
 }
 

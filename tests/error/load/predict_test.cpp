@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "parity/parity_run.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -36,8 +37,7 @@ class Predict : public testing::Test {
     return run_baleen(more);
   }
   static void expect_refused(const ProcessResult& result, const std::string& message) {
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    expect_refusal(result, {.after_others = true, .parts = {message}});
   }
   /// `rows`: of the file to predict.
   static void expect_refused_rows(const std::string& rows, const std::string& message) {

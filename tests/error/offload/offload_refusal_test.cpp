@@ -61,6 +61,15 @@ INSTANTIATE_TEST_SUITE_P(
             true,
             2,
             {"accumulate=2"}},
+        Bad{"AnUpdateByNobody",
+            offloaded_to("host", "", "update = \"gpu\"\n"),
+            {"ranks.toml:", "strategy `offload`: option `update`: unknown choice `gpu`; known: `device`, `host`"}},
+        Bad{"AHostThatIsNotThere",
+            offloaded_to("host", "", "update = \"host\"\n") + "[host_compute]\nplugin = \"nobody\"\n",
+            {"ranks.toml:", "unknown compute plugin `nobody`", "`cpu`"}},
+        Bad{"AnUnknownOptionOfTheHost",
+            offloaded_to("host", "", "update = \"host\"\n") + "[host_compute]\nthread = 2\n",
+            {"ranks.toml:", "compute `cpu`: unknown option `thread`", "did you mean `threads`?"}},
         Bad{"AFractionAboveOne", offloaded_to("host", "", "fraction = 1.5\n"), {"ranks.toml:", "`fraction`", "1.5"}},
         Bad{"NoneAhead",
             offloaded_to("host", "", "ahead = 0\n"),
@@ -112,6 +121,13 @@ TEST(Offload, ASectionThatNothingUsesIsTold) {
       run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, "[offload]\nplugin = \"host\"\n"), {});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("[offload] is not used"), std::string::npos) << result.err;
+}
+
+TEST(Offload, AHostThatNothingUsesIsTold) {
+  const ProcessResult result =
+      run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, "[host_compute]\nplugin = \"cpu\"\n"), {});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("[host_compute] is not used"), std::string::npos) << result.err;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "baleen/descriptor.h"
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -29,9 +30,8 @@ class BadFile : public testing::Test {
   }
   static void expect_refused(const std::string& file, const std::string& why) {
     const ProcessResult result = run_baleen({"plugins", "--plugin-path", file});
-    EXPECT_EQ(result.exit_code, kBadInput);
-    EXPECT_EQ(result.out, "");
-    EXPECT_TRUE(result.err.starts_with("error: --plugin-path: " + file + ": " + why)) << result.err;
+    expect_refusal(
+        result, {.exit_code = kBadInput, .begins = "--plugin-path: " + file + ": " + why, .before = Before::kNothing});
   }
 
   const std::string good_ = read_file(BAD_FOLDER + "/baleen_data_other_kind.so");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -18,9 +19,7 @@ class BadStart : public testing::Test {
   }
   void expect_refused(const std::string& compute, const std::string& why) {
     const ProcessResult result = run_with(compute);
-    EXPECT_EQ(result.exit_code, kBadInput) << result.err;
-    EXPECT_NE(result.err.find("error: "), std::string::npos);
-    EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+    expect_refusal(result, {.exit_code = kBadInput, .after_others = true, .parts = {why}});
     EXPECT_EQ(result.err.find("must not be reached"), std::string::npos) << result.err;
   }
   TemporaryFolder folder_;

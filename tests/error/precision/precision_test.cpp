@@ -62,6 +62,20 @@ std::vector<Bad> all() {
        fp16 + "keep = [\"head.*\", \"hed.*\"]\n",
        {"ranks.toml:7:12: strategy `precision`, rewrite: `keep` names `hed.*`, and no parameter is called so",
         "take names of parameters, as `embedding.weight`, `embedding.positions`"}},
+      {"UnknownProducts", fp16 + "products = \"fp9\"\n", {"unknown choice `fp9`; did you mean `fp8`?"}},
+      {"HistoryOfNoEightBits",
+       fp16 + "fp8_history = 16\n",
+       {"`fp8_history` is of products in 8 bits, and there are none; leave it out, or take products = \"fp8\""}},
+      {"MarginOfNoEightBits", fp16 + "fp8_margin = 1\n", {"`fp8_margin` is of products in 8 bits"}},
+      {"KeptOfNoEightBits", fp16 + "fp8_keep = [\"head.*\"]\n", {"`fp8_keep` is of products in 8 bits"}},
+      {"NoHistory", fp16 + "products = \"fp8\"\nfp8_history = 0\n", {"option `fp8_history` must be from 1 to"}},
+      {"MarginBelowZero", fp16 + "products = \"fp8\"\nfp8_margin = -1\n", {"option `fp8_margin` must be from 0 to"}},
+      {"EightBitsKeptOfNothing",
+       fp16 + "products = \"fp8\"\nfp8_keep = [\"hed.*\"]\n",
+       {"`fp8_keep` names `hed.*`, and no parameter is called so"}},
+      {"NothingForEightBits",
+       fp16 + "products = \"fp8\"\nfp8_keep = [\"*\"]\n",
+       {"no product of a weight is left for 8 bits"}},
       {"TwoEntries",
        fp16 + plan_entry("precision", "dtype = \"bf16\"\n"),
        {"ranks.toml:10:12", "`embedding` has been cast to fp16 by an earlier entry of the plan",
@@ -71,6 +85,22 @@ std::vector<Bad> all() {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BadPrecision, testing::ValuesIn(all()), [](const auto& info) { return info.param.name; });
+
+/// On a grid, blocks of what products read and make are sent and summed as they are without scales.
+TEST(PrecisionInEightBits, IsRefusedOnAGrid) {
+  for (const std::string mode : {"2d", "2.5d", "3d"}) {
+    const std::string depth = mode == "2.5d" ? "depth = 2\n" : "";
+    const std::string manifest =
+        manifest_of({{"tensor", mode == "2d" ? 4 : 8}}, plan_entry("tensor", "mode = \"" + mode + "\"\n" + depth) +
+                                                            precision("bf16", "products = \"fp8\"\n"));
+    if (!missing_strategy(manifest).empty()) GTEST_SKIP() << "no strategy `tensor` in this tree";
+    const ProcessResult result = run_parity({"plan"}, "gpt", manifest, {"heads=4"});
+    EXPECT_EQ(result.exit_code, 2) << mode << result.out << result.err;
+    EXPECT_NE(result.err.find("products = \"fp8\" does not work where `tensor` cuts products on a grid"),
+              std::string::npos)
+        << mode << result.err;
+  }
+}
 
 TEST(PrecisionOfADevice, ThatItLacksIsRefusedWhereThePlanAsksForIt) {
   for (const char* dtype : {"bf16", "fp16"}) {

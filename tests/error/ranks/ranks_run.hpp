@@ -2,11 +2,11 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -36,11 +36,7 @@ class Ranks : public ::testing::Test {
   }
   /// One line for all ranks, and before the first step.
   static void expect_refused(const ProcessResult& result, const std::string& part, int exit_code = 2) {
-    EXPECT_EQ(result.exit_code, exit_code);
-    EXPECT_TRUE(result.err.starts_with("error: ")) << result.err;
-    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
+    expect_refusal(result, {.exit_code = exit_code, .parts = {part}, .lines = 1, .before = Before::kNoStep});
   }
   std::string mark() const { return "mark = '" + (folder_ / "mark") + "'"; }
 

@@ -1,5 +1,7 @@
 /// \file What `baleen` says of a run of several ranks that cannot be: one line, once for all ranks, before the first
 /// step.
+#include <chrono>
+
 #include "ranks_run.hpp"
 
 namespace baleen::test {
@@ -41,6 +43,15 @@ TEST_F(Ranks, ATransportThatCannotSumInOneOrder) {
   words.insert(words.end(), {"--set", "transport.deterministic=false"});
   const ProcessResult result = run(2, script("batch = 4"), words);
   EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+/// Rank 0 alone opens it; the others do not wait for it.
+TEST_F(Ranks, AFileThatCannotBeWrittenInto) {
+  const std::string log = folder_ / "none/log.jsonl";
+  const auto begin = std::chrono::steady_clock::now();
+  expect_refused(run(3, script("batch = 4"), {"--log-json", log}),
+                 "monitor `jsonl`: " + log + ": cannot open for writing: No such file or directory");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST_F(Ranks, AnUnknownStrategyAndAnUnknownOption) {

@@ -1,12 +1,16 @@
-/// \file A strategy that breaks its promise to do the same on every rank: the odd one runs two gradient sums as one.
+/// \file A strategy that breaks its promise to do the same on every rank: the odd one runs two gradient sums as one, or
+/// learns twice as fast.
 #include <vector>
 
+#include "baleen/op_builder.hpp"
 #include "baleen/strategy.hpp"
 #include "mark.hpp"
 
-BALEEN_DESCRIPTOR("strategy", "uneven", "1.0.0", "Apache-2.0", "Collectives that one rank orders otherwise", 0, "",
+BALEEN_DESCRIPTOR("strategy", "uneven", "1.0.0", "Apache-2.0", "What one rank plans otherwise", 0, "",
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "",
-                                "a file; who makes it is the odd one"));
+                                "a file; who makes it is the odd one"),
+                  BALEEN_OPTION("what", BALEEN_OPTION_STRING, 0, 1, 0, "sums", "sums|gradients", "",
+                                "what is otherwise"));
 
 namespace baleen::test {
 
@@ -17,11 +21,20 @@ namespace {
 class Uneven : public Strategy {
  public:
   static Result<std::unique_ptr<Uneven>> create(const Host&, const Settings& settings, MeshView) {
-    return std::make_unique<Uneven>(first_to_make(settings.text("mark")));
+    return std::make_unique<Uneven>(first_to_make(settings.text("mark")), settings.text("what") == "gradients");
   }
-  explicit Uneven(bool odd) : odd_(odd) {}
+  Uneven(bool odd, bool of_gradients) : odd_(odd && !of_gradients), doubles_(odd && of_gradients) {}
 
   bool claims(std::uint32_t axis) const override { return axis == 0; }
+
+  Status gradients(GraphView graph, Gradients gradients) override {
+    const std::vector<baleen_gradient_t> all = gradients.all();
+    for (std::size_t i = 0; doubles_ && i < all.size(); ++i) {
+      const Value twice = Value(graph.table(), all[i].value) * 2.0;
+      gradients.replace(i, all[i].gradient, twice.id());
+    }
+    return {};
+  }
 
   Status place(GraphView graph, Placing placing) override {
     placing.allow_sharding(0, "batch");
@@ -42,7 +55,7 @@ class Uneven : public Strategy {
   }
 
  private:
-  const bool odd_;
+  const bool odd_, doubles_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 /// \file Two hosts, started by hand, whose copies of a job differ in one thing: refused before the first step, named.
+#include <fstream>
 #include <memory>
 
 #include "ranks_run.hpp"
@@ -8,6 +9,9 @@
 namespace baleen::test {
 namespace {
 
+constexpr const char* kProgram =
+    "  programs = { out = { inputs = { x = { dtype = 'fp32', shape = { 1, 2 } } },\n"
+    "    run = function(t) return { y = t.x } end } }\n";
 constexpr const char* kText = "the quick brown fox jumps over the lazy dog. ";
 
 /// What the second host has otherwise than the first.
@@ -18,6 +22,9 @@ struct Unlike {
   bool loads[2] = {false, false};
   std::vector<std::string> words = {};  ///< of the second host's command
   std::string steps = "8";
+  const char* commands[2] = {"run", "run"};
+  std::vector<std::string> both = {};  ///< words of both hosts' commands
+  std::string newer = {};              ///< a plugin of which the second host has another version
 };
 void PrintTo(const Unlike& unlike, std::ostream* out) { *out << unlike.name; }
 
@@ -30,11 +37,12 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
         "local function rate(step) return step < 6 and 0.01 or 0.02 end\n"
         "return baleen.job { data = text, batch = 4, steps = " +
         GetParam().steps +
-        ", clip_grad_norm = 1, gradient_accumulation_steps = 1,\n"
+        ", generate = { tokens = 4 }, clip_grad_norm = 1, gradient_accumulation_steps = 1,\n"
         "  model = nn.sequential { nn.embedding { vocab = 256, dim = 12 }, nn.linear { out = 256 } },\n"
         "  loss = nn.cross_entropy {}, optimizer = baleen.optimizer('adamw', { lr = rate, beta2 = 0.99,\n"
         "    groups = { { match = '*.bias', weight_decay = 0 } } }),\n"
-        "  plan = { baleen.strategy('data', { bucket_mb = 1 }) } }\n";
+        "  plan = { baleen.strategy('data', { bucket_mb = 1 }) },\n" +
+        (std::string(GetParam().commands[0]) == "infer" ? kProgram : "") + "}\n";
     const Unlike& unlike = GetParam();
     if (host == 0 || unlike.from.empty()) return text;
     const std::size_t at = text.find(unlike.from);
@@ -57,8 +65,20 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
       text[text.size() / 3] = 'Q';
       write(1, "text.txt", text);
     }
+    write_newer(GetParam().newer);
     for (const int host : {0, 1})
       if (GetParam().loads[0]) save(host, host == 1 && !GetParam().file.empty() ? "8" : "7");
+  }
+  /// The plugin with the number of its version raised, wherever it stands.
+  void write_newer(const std::string& plugin) const {
+    if (plugin.empty()) return;
+    std::ifstream file(build_dir() + "/lib/baleen/plugins/" + plugin + ".so", std::ios::binary);
+    std::string bytes(std::istreambuf_iterator<char>(file), {});
+    int found = 0;
+    for (std::size_t at = 0; (at = bytes.find("1.0.0", at)) != bytes.npos; ++found) bytes[at + 4] = '7';
+    ASSERT_GT(found, 0) << plugin << " tells no version";
+    std::filesystem::create_directories(folder_ / "b/plugins");
+    write(1, "plugins/" + plugin + ".so", bytes);
   }
   void save(int host, const std::string& seed) const {
     const ProcessResult saved = run_baleen({"run", folder_ / place(host, "train.lua"), "--seed", seed, "--steps", "1",
@@ -67,7 +87,7 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
   }
   std::unique_ptr<RunningJob> start(int host, const std::string& cluster, const std::string& secret) const {
     std::vector<std::string> words{build_dir() + "/bin/baleen",
-                                   "run",
+                                   GetParam().commands[host],
                                    folder_ / place(host, "train.lua"),
                                    "--manifest",
                                    cluster,
@@ -76,7 +96,11 @@ class UnevenHosts : public testing::TestWithParam<Unlike> {
                                    "--secret-file",
                                    secret};
     if (GetParam().loads[host]) words.insert(words.end(), {"--load", folder_ / place(host, "start.safetensors")});
+    words.insert(words.end(), GetParam().both.begin(), GetParam().both.end());
     if (host == 1) words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+    if (host == 1 && !GetParam().newer.empty()) words.insert(words.end(), {"--plugin-path", folder_ / "b/plugins"});
+    for (std::string& word : words)
+      if (word.starts_with("PLACE/")) word = folder_ / place(host, word.substr(6));
     return std::make_unique<RunningJob>(words);
   }
 
@@ -134,6 +158,88 @@ const std::vector<Unlike> kUnlike{
     {"text", "", "", "the digest of the data's content is ", "text.txt"},
     {"loaded", "", "", "the digest of what is loaded is ", "start.safetensors", {true, true}},
     {"loaded_first_only", "", "", "`nothing is loaded` here and `the digest of what is loaded is ", "", {true, false}},
+    {"saved_at_its_end",
+     "",
+     "",
+     "`the run is saved at its end` here and `the run is not saved at its end` there",
+     "",
+     {},
+     {"--save", "of-b.safetensors"}},
+    {"resumed", "", "", "`the run is resumed` here and `the run begins at step 0` there", "", {}, {"--resume", "auto"}},
+    {"checkpoints", "batch = 4", "batch = 4, checkpoint = { every = 3 }",
+     "`the job has `checkpoint`` here and `the job has no `checkpoint`` there"},
+    {"evaluations", "batch = 4", "batch = 4, evaluate = { every = 2 }",
+     "`evaluate: every = 2` here and `evaluate: every = 0` there"},
+    {"text_that_is_written", "tokens = 4", "tokens = 5",
+     "`generate: tokens = 5` here and `generate: tokens = 4` there"},
+    {"callback", "batch = 4", "batch = 4, on_step = function() end",
+     "`the job has `on_step`` here and `the job has no `on_step`` there"},
+    {"plugin",
+     "",
+     "",
+     "optimizer `adamw` is of version 1.0.7` here and `optimizer `adamw` is of version 1.0.0` there",
+     "",
+     {},
+     {},
+     "8",
+     {"run", "run"},
+     {},
+     "baleen_optimizer_adamw"},
+    {"command",
+     "",
+     "",
+     "`the command is `evaluate`` here and `the command is `run`` there",
+     "",
+     {true, true},
+     {},
+     "8",
+     {"run", "evaluate"}},
+    {"evaluated_batches",
+     "",
+     "",
+     "`the command is `evaluate --batches 1`` here and `the command is `evaluate`` there",
+     "",
+     {true, true},
+     {"--batches", "1"},
+     "8",
+     {"evaluate", "evaluate"}},
+    {"evaluated_rows",
+     "",
+     "",
+     "the digest of the data's content is ",
+     "text.txt",
+     {true, true},
+     {},
+     "8",
+     {"evaluate", "evaluate"},
+     {"--data", "PLACE/text.txt"}},
+    {"predicted_rows",
+     "",
+     "",
+     "the digest of the data's content is ",
+     "text.txt",
+     {true, true},
+     {},
+     "8",
+     {"predict", "predict"},
+     {"--data", "PLACE/text.txt", "--out", "PLACE/out.jsonl"}},
+    {"inferred_inputs",
+     "",
+     "",
+     "`the command is `infer --inputs of the digest ",
+     "start.safetensors",
+     {true, true},
+     {},
+     "8",
+     {"infer", "infer"},
+     {"--inputs", "PLACE/start.safetensors", "--outputs", "PLACE/out.safetensors"}},
+    {"allowed_to_miss",
+     "",
+     "",
+     "`what it may lack is `none.*`` here and `the run is not saved at its end` there",
+     "",
+     {true, true},
+     {"--allow-missing", "none.*"}},
     {"loaded_parts",
      "",
      "",

@@ -75,6 +75,15 @@ TEST_F(UnevenRanks, OneJoinsCollectivesOtherwise) {
     EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
 }
 
+/// As another build of a plugin may: what ranks begin together is the same.
+TEST_F(UnevenRanks, OneComputesOtherwise) {
+  const std::string plan = "plan = { baleen.strategy('uneven', { " + mark() + ", what = 'gradients' }) }";
+  const ProcessResult result = run(2, script("batch = 4, " + plan));
+  expect_refused(result, "rank 1: the job is that of rank 0, and its plan is not: `train graph, op ");
+  EXPECT_NE(result.err.find("` here is something else there; every host must have the same build"), std::string::npos)
+      << result.err;
+}
+
 /// Alike before the first step, and then by what each rank has measured.
 TEST_F(UnevenRanks, ASchedulesValuesPart) {
   const std::string file = folder_.write(

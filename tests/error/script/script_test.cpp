@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -19,9 +20,7 @@ class Scripts : public ::testing::Test {
     return run_baleen(all);
   }
   void expect_refused(const std::string& text, const std::string& message, const std::vector<std::string>& words = {}) {
-    const ProcessResult result = run(text, words);
-    EXPECT_EQ(result.exit_code, 2) << result.out;
-    EXPECT_EQ(result.err, "error: " + message + "\n");
+    expect_refusal(run(text, words), {.whole = message});
   }
   std::string script() const { return folder_ / "train.lua"; }
 
@@ -80,10 +79,8 @@ TEST_F(Scripts, ParameterOfALayerThatDoesNotSayHowItStarts) {
 }
 
 TEST_F(Scripts, UnknownDataPlugin) {
-  const ProcessResult result = run("local data = require('baleen').data\nlocal d = data.tabel {}\n");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_NE(result.err.find(script() + ":2: "), std::string::npos) << result.err;
-  EXPECT_NE(result.err.find("did you mean `table`?"), std::string::npos) << result.err;
+  expect_refusal(run("local data = require('baleen').data\nlocal d = data.tabel {}\n"),
+                 {.after_others = true, .parts = {script() + ":2: ", "did you mean `table`?"}});
 }
 
 TEST_F(Scripts, UnknownOptionOfDataAndOptimizer) {
@@ -167,9 +164,7 @@ TEST_F(Scripts, ACallbackThatFails) {
 class ScriptsOfIds : public Scripts {
  protected:
   void expect_said(const std::string& text, const std::string& message) const {
-    const ProcessResult result = run(text);
-    EXPECT_EQ(result.exit_code, 2) << result.out;
-    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+    expect_refusal(run(text), {.after_others = true, .parts = {message}});
   }
   /// A job over a file of users and of lists of items; `model` stands in line 5.
   std::string job(const std::string& model, const std::string& options = "most = 3") const {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "support/forbidden_cma.hpp"
+#include "support/forbidden_calls.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
 

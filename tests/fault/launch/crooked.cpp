@@ -1,9 +1,10 @@
 /// \file A transport of which one rank, once, starts another collective than it was asked to, or prepares one of
-/// another shape, or from some start on starts none. All else is another transport's.
+/// another shape, or from some start on starts none, or gets wrong sums. All else is another transport's.
 #include <algorithm>
 #include <fstream>
 #include <map>
 
+#include "baleen/event.hpp"
 #include "baleen/open_transport.hpp"
 #include "baleen/opened_member.hpp"
 
@@ -15,6 +16,8 @@ BALEEN_DESCRIPTOR("transport", "crooked", "1.0.0", "Apache-2.0", "One rank does 
                                 "from 1: the one that is another collective's; 0: none"),
                   BALEEN_OPTION("lose", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
                                 "from 1: the first that never starts, as those behind it; 0: none"),
+                  BALEEN_OPTION("wrong", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
+                                "from 1: the first of fp32 that is summed wrong, as those behind it; 0: none"),
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
                                 "a file that is made when one does not start"),
                   BALEEN_OPTION("prepare", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "",
@@ -36,6 +39,7 @@ class Crooked : public Transport {
       made->start_ = settings.integer("start");
       made->mark_ = settings.text("mark");
       made->lose_ = settings.integer("lose");
+      made->wrong_ = settings.integer("wrong");
       made->prepare_ = settings.integer("prepare");
     }
     const OpenedMember& member = made->member_;
@@ -58,6 +62,7 @@ class Crooked : public Transport {
     mine.entries = entries.data();
     BALEEN_TRY_ASSIGN(void* const slot, over_->prepare(group, mine));
     slots_[slot] = {group, spec.op};
+    if (spec.op == BALEEN_ALL_REDUCE && spec.dtype == BALEEN_F32) sums_[slot] = std::move(entries);
     return slot;
   }
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
@@ -65,6 +70,8 @@ class Crooked : public Transport {
     if (start_ > 0 && --start_ == 0) slot = other(slot);
     if (lose_ == 1) return std::ofstream(mark_, std::ios::app).flush(), Status();
     if (lose_ > 1) --lose_;
+    if (wrong_ > 1) --wrong_;
+    if (wrong_ == 1 && sums_.contains(slot)) return sum_wrong(slot, after, after_value, done, done_value);
     return over_->start(slot, after, after_value, done, done_value);
   }
   Status check() override { return over_->check(); }
@@ -82,11 +89,23 @@ class Crooked : public Transport {
     return found->first;
   }
 
+  /// Each first element is a little less than it should be.
+  Status sum_wrong(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                   std::uint64_t done_value) {
+    baleen_event_t own{sizeof own, 0, 0, nullptr};
+    BALEEN_TRY(over_->start(slot, after, after_value, &own, 1));
+    event_wait(own, 1, 60);
+    for (const baleen_collective_entry_t& entry : sums_[slot]) *static_cast<float*>(entry.output) *= 0.999F;
+    event_signal(*done, event_value(own) > 1 ? BALEEN_EVENT_FAILED : done_value);
+    return {};
+  }
+
   const OpenedMember member_;
   std::unique_ptr<OpenTransport> over_;
-  std::int64_t start_ = 0, lose_ = 0, prepare_ = 0;  ///< 1: the next one is odd; 0: none is
+  std::int64_t start_ = 0, lose_ = 0, wrong_ = 0, prepare_ = 0;  ///< 1: the next one is odd; 0: none is
   std::string mark_;
   std::map<void*, std::pair<void*, baleen_collective_t>> slots_;
+  std::map<void*, std::vector<baleen_collective_entry_t>> sums_;
 };
 
 }  // namespace

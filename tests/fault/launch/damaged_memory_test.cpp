@@ -228,6 +228,46 @@ TEST_F(DamagedMemory, OfTheSeedIsNoticed) {
   EXPECT_EQ(job->err().find("error: the seed of the job is no longer what it was, found in step "), 0u) << job->err();
 }
 
+/// What a data plugin orders its rows by: one rank would see some never and others twice.
+TEST_F(DamagedMemory, OfADataSetsOrderIsNoticed) {
+  const std::string others = folder_ / "others";
+  const std::string script = folder_.write(
+      "rows.lua",
+      "local baleen = require 'baleen'\n"
+      "return baleen.job { data = baleen.data.slow { rank = 1, others = '" +
+          others +
+          "' }, batch = 8, steps = 1000000000,\n"
+          "  model = baleen.nn.linear { out = 2 }, loss = baleen.nn.cross_entropy {}, check = { every = 50 },\n"
+          "  on_step = function(facts) if facts.step == 100 then print('there') end end,\n"
+          "  checkpoint = { folder = '" +
+          (folder_ / "kept") + "' }, optimizer = baleen.optimizer('sgd', { lr = 1e-5 }) }\n");
+  RunningJob job({build_dir() + "/bin/baleen", "run", script, "--set", "mesh.data=2", "--plugin-path", STALLS_FOLDER});
+  ASSERT_TRUE(job.prints("there\n")) << job.err();
+  folder_.write("others", "");
+  EXPECT_EQ(job.ends(), 6);
+  EXPECT_EQ(job.err().find("error: rank 1, step "), 0u) << job.err();
+  EXPECT_NE(
+      job.err().find(": the data set gives other rows to train on than it gave before the first step, found after "
+                     "step "),
+      std::string::npos)
+      << job.err();
+  expect_nothing_saved();
+}
+
+/// Where a store keeps it, and what a step is given of it.
+TEST_F(DamagedMemory, OfWhatIsOffloadedIsNoticed) {
+  if (!has_plugin("strategy", "offload") || !has_plugin("offload", "host"))
+    GTEST_SKIP() << "no strategy `offload` or no backend `host` in this tree";
+  const auto job = train(1, "every = 0",
+                         {"--set", "plan=[{strategy=\"offload\", parameters=[\"*\"], min_elements=1}]", "--set",
+                          "offload={plugin=\"host\"}"});
+  ASSERT_TRUE(job->prints("there\n")) << job->err();
+  EXPECT_GE(turn_bit(job->leader(), 1000), 1) << "it is not in its memory";
+  EXPECT_EQ(job->ends(), 6);
+  EXPECT_NE(job->err().find("`kept.weight`"), std::string::npos) << job->err();
+  EXPECT_NE(job->err().find("is not what was put there: its checksum differs"), std::string::npos) << job->err();
+}
+
 /// Over sockets, so that no rank has another's memory among its own.
 TEST_F(DamagedMemory, OfAShardIsNoticedAndItsRankNamed) {
   if (!has_plugin("transport", "ucx")) GTEST_SKIP() << "no transport `ucx` in this tree";

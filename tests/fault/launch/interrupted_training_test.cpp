@@ -116,6 +116,20 @@ TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesACheckpoint) {
   EXPECT_EQ(goes_on.ends(), 5) << goes_on.err();
 }
 
+/// `checkpoint.grace`: what saves for longer, as on a disk that hangs, is ended by the signal all the same.
+TEST_P(InterruptedTraining, EndsWithoutASaveThatTakesTooLong) {
+  std::vector<std::string> words = {"/usr/bin/env", std::string("LD_PRELOAD=") + SLOW_WRITES, "SLOW_WRITES=40",
+                                    "SLOW_WRITES_AFTER=" + (folder_ / "now")};
+  const std::string keeps = ", checkpoint = { folder = '" + (folder_ / "c") + "', every = 1000000000, grace = 1 }";
+  for (const std::string& word : running(script_of_a_layer(folder_, 1'000'000'000, keeps), {})) words.push_back(word);
+  RunningJob job(words);
+  ASSERT_TRUE(job.prints("step 1/")) << job.err();
+  folder_.write("now", "");
+  job.kill(SIGTERM);
+  EXPECT_EQ(job.ends(std::chrono::seconds(30)), 128 + SIGTERM) << job.err();
+  EXPECT_TRUE(holds_within(std::chrono::seconds(10), [&] { return job.processes().empty(); })) << "an orphan is left";
+}
+
 TEST_P(InterruptedTraining, EndsAtOnceWhereNothingIsSaved) {
   RunningJob job(command(1'000'000'000, {}));
   ASSERT_TRUE(job.prints("step 1/")) << job.err();

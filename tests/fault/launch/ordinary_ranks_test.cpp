@@ -89,10 +89,44 @@ TEST(Launch, NamesWithinSecondsWhoDoesNotCome) {
   });
 }
 
+/// Each reminder comes twice as late as the one before, so that a long wait does not fill the log.
+TEST(Launch, RemindsEverMoreSeldom) {
+  const ProcessResult result =
+      run_ranks({"2", "remind=50", "give_up=3000", "grace=100", "*:at:2", "1:sleep:60000", "*:get:key"});
+  EXPECT_EQ(result.exit_code, 4);
+  std::vector<double> after;
+  for (const std::string& line : lines_of(result.err))
+    if (line.starts_with("warning: rank 0 waits for key `key`; still waiting for rank 1 ("))
+      after.push_back(std::stod(line.substr(line.rfind('(') + 1)));
+  EXPECT_GE(after.size(), 1u) << result.err;
+  EXPECT_LE(after.size(), 6u) << result.err;  // 0.05 s, ..., 1.6 s
+  for (std::size_t i = 2; i < after.size(); ++i) EXPECT_GT(after[i], 1.9 * after[i - 2]) << result.err;
+}
+
+/// Who comes late again and again, as one that writes checkpoints, is no news.
+TEST(Launch, DoesNotTellOfUsualWaits) {
+  std::vector<std::string> words = {"2", "remind=100"};
+  constexpr int kWaits = 12;
+  for (int i = 0; i < kWaits; ++i) words.insert(words.end(), {"1:sleep:300", "*:barrier:all"});
+  const ProcessResult result = run_ranks(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LE(std::ranges::count(result.err, '\n'), kWaits / 2) << result.err;
+}
+
 TEST(Launch, GivesUpWaitingInTheEnd) {
   const ProcessResult result = run_ranks({"2", "give_up=300", "grace=100", "1:sleep:60000", "*:get:key"});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_NE(result.err.find("rank 0 waits for key `key`; still waiting for rank 1"), std::string::npos) << result.err;
+}
+
+/// Who writes a large checkpoint beside the training is waited for as long as the training goes on.
+TEST(Launch, WaitsForRanksThatGetFurther) {
+  std::vector<std::string> words = {"2", "give_up=1500", "grace=100", "0:get:key"};
+  for (int step = 1; step <= 8; ++step) words.insert(words.end(), {"1:at:" + std::to_string(step), "1:sleep:400"});
+  words.emplace_back("1:put:key=value");
+  const ProcessResult result = run_ranks(words);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "key is value\n");
 }
 
 /// Ctrl-Z and `fg`: the time between them is nobody's wait.

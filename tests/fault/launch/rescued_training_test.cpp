@@ -18,7 +18,7 @@ class RescuedTraining : public testing::Test {
   std::vector<std::string> command(int steps, int seconds, const std::vector<std::string>& more) const {
     std::vector<std::string> words{"/usr/bin/env", std::string("LD_PRELOAD=") + SLOW_WRITES,
                                    "SLOW_WRITES=" + std::to_string(seconds)};
-    const std::vector<std::string> own = baleen_run(script_of_a_layer(folder_, steps), 3);
+    const std::vector<std::string> own = baleen_run(script_of_a_layer(folder_, steps, more_), 3);
     words.insert(words.end(), own.begin(), own.end());
     words.insert(words.end(), device_.begin(), device_.end());
     words.insert(words.end(), more.begin(), more.end());
@@ -43,6 +43,7 @@ class RescuedTraining : public testing::Test {
   }
   const TemporaryFolder folder_;
   std::vector<std::string> device_;
+  std::string more_;  ///< of the job
 };
 
 /// Longer than ranks get to leave in.
@@ -54,6 +55,25 @@ TEST_F(RescuedTraining, IsSavedWhereARankIsLost) {
   ASSERT_EQ(::kill(victim, SIGKILL), 0);
   EXPECT_EQ(job.ends(), 4) << job.err();
   EXPECT_NE(job.err().find("error: rank 2: killed by SIGKILL"), std::string::npos) << job.err();
+  expect_saved(job);
+}
+
+/// As in a long step: the rank that saves notices the loss later than ranks get to leave in.
+TEST_F(RescuedTraining, IsSavedByARankThatIsBusyForLong) {
+  const std::string kept = folder_ / "kept.safetensors";
+  more_ = ", on_step = function(facts, run) if facts.step == 5 then run:save('" + kept + "') end end";
+  RunningJob job(command(1'000'000'000, 4, {"--save", model()}));
+  const auto saves = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      if (entry.path().string().starts_with(kept)) return true;
+    return false;
+  };
+  ASSERT_TRUE(holds_within(std::chrono::minutes(1), saves)) << job.err();
+  const pid_t victim = find_rank(job, 2);
+  ASSERT_GT(victim, 0);
+  ASSERT_EQ(::kill(victim, SIGKILL), 0);
+  EXPECT_EQ(job.ends(), 4) << job.err();
+  EXPECT_NE(job.err().find(kSaved + std::string("5 ")), std::string::npos) << job.err();
   expect_saved(job);
 }
 

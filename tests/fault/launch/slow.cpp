@@ -13,7 +13,9 @@ BALEEN_DESCRIPTOR("data", "slow", "1.0.0", "Apache-2.0", "Rows that come late on
                   BALEEN_OPTION("row", BALEEN_OPTION_INT, 0, 0, 1e9, "0", "", "", "from which on they come late"),
                   BALEEN_OPTION("seconds", BALEEN_OPTION_FLOAT, 0, 0, 1e6, "0", "", "", "late"),
                   BALEEN_OPTION("mark", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
-                                "a file that is made when the late rank begins to be late"));
+                                "a file that is made when the late rank begins to be late"),
+                  BALEEN_OPTION("others", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "",
+                                "a file: once it is there the rank gives each row as the one behind it"));
 
 namespace {
 
@@ -27,8 +29,10 @@ class Slow : public Dataset, public Tokens, public Digested {
     std::getline(std::ifstream("/proc/self/comm"), name);
     const std::int64_t rank = settings.integer("rank");
     const bool is_late = rank < 0 || name == "baleen rank " + std::to_string(rank);
-    return std::make_unique<Slow>(is_late, settings.integer("row"), settings.number("seconds"),
-                                  std::string(settings.text("mark")));
+    auto made = std::make_unique<Slow>(is_late, settings.integer("row"), settings.number("seconds"),
+                                       std::string(settings.text("mark")));
+    if (is_late) made->others_ = settings.text("others");
+    return made;
   }
   Slow(bool is_late, std::int64_t row, double seconds, std::string mark)
       : is_late_(is_late), row_(row), seconds_(is_late ? seconds : 0), mark_(std::move(mark)) {}
@@ -51,6 +55,7 @@ class Slow : public Dataset, public Tokens, public Digested {
       tell();
       std::this_thread::sleep_for(std::chrono::duration<double>(std::exchange(seconds_, 0)));
     }
+    if (!others_.empty() && std::ifstream(others_)) ++first;
     for (std::int64_t i = 0; i < count; ++i) {
       static_cast<float*>(buffers[0])[i] = static_cast<float>(std::sin(static_cast<double>(first + i)));
       static_cast<std::int32_t*>(buffers[1])[i] = static_cast<std::int32_t>((first + i) % 2);
@@ -75,6 +80,7 @@ class Slow : public Dataset, public Tokens, public Digested {
   const std::int64_t row_;
   mutable double seconds_;  ///< one thread reads
   const std::string mark_;
+  std::string others_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ inline std::vector<std::string> training(int ranks, int steps) {
 }
 
 /// A script that trains a layer for so many steps on rows of two kinds.
-inline std::string script_of_a_layer(const TemporaryFolder& folder, int steps) {
+inline std::string script_of_a_layer(const TemporaryFolder& folder, int steps, const std::string& more = {}) {
   return folder.write(
       "train.lua",
       "local baleen = require 'baleen'\nlocal rows = {}\n"
@@ -30,7 +30,8 @@ inline std::string script_of_a_layer(const TemporaryFolder& folder, int steps) {
           std::to_string(steps) +
           ",\n"
           "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
-          "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }) }\n");
+          "  optimizer = baleen.optimizer('sgd', { lr = 0.01 })" +
+          more + " }\n");
 }
 
 /// The process of a rank, by the name it gives itself.

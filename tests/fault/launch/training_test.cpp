@@ -8,6 +8,7 @@
 
 #include "rank_job.hpp"
 #include "support/promise.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 #include "training_job.hpp"
 
@@ -105,10 +106,8 @@ class ScriptOnRanks : public testing::Test {
   TemporaryFolder folder;
 
   void expect_refused(const std::string& script, int code, const std::string& message) {
-    const ProcessResult result = run_process(baleen_run(folder.write("train.lua", script), kRanks));
-    EXPECT_EQ(result.exit_code, code);
-    EXPECT_EQ(result.out, "");
-    EXPECT_EQ(result.err, "error: " + message + "\n");
+    expect_refusal(run_process(baleen_run(folder.write("train.lua", script), kRanks)),
+                   {.exit_code = code, .whole = message, .before = Before::kNothing});
   }
 };
 
@@ -118,9 +117,8 @@ TEST_F(ScriptOnRanks, SaysItsMistakeOnce) {
 }
 
 TEST_F(ScriptOnRanks, IsMissedBeforeAnyRankStarts) {
-  const ProcessResult result = run_process(baleen_run(folder / "absent.lua", kRanks));
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err, "error: " + (folder / "absent.lua") + ": no such script\n");
+  expect_refusal(run_process(baleen_run(folder / "absent.lua", kRanks)),
+                 {.whole = (folder / "absent.lua") + ": no such script"});
 }
 
 /// Whether the header of a run has this line.

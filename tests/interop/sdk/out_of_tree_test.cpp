@@ -12,6 +12,7 @@
 #include "support/plugin_under_test.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/verified.hpp"
 
 namespace baleen::test {
 namespace {
@@ -192,8 +193,7 @@ return baleen.job {
     const std::string manifest = source_dir() + "/examples/clusters/mixed.toml";
     const ProcessResult equal = run_baleen({"verify", script, "--plugin-path", build_, "-m", manifest, "--steps", "5",
                                             "--", "--optimizer", plugin("optimizer", optimizer)});
-    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
-    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    expect_equal(equal, 5);
   }
 
   /// A strategy that has forward ops run again: on two ranks, with a budget that is the least that it says it needs.
@@ -218,9 +218,7 @@ return baleen.job {
     const std::size_t at = refused.err.find(words);
     ASSERT_NE(at, std::string::npos) << refused.err;
     const std::string least = std::to_string(std::stoull(refused.err.substr(at + words.size())));
-    const ProcessResult equal = with({"verify", "--steps", "3"}, least);
-    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
-    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    expect_equal(with({"verify", "--steps", "3"}, least), 3);
   }
 
   /// An op of the out-of-tree kind in a script: with its gradient, its letters under tensor parallelism beside ZeRO,
@@ -243,8 +241,7 @@ return baleen.job {
     const std::string manifest = source_dir() + "/examples/clusters/mixed.toml";
     const ProcessResult equal = run_baleen(
         {"verify", script("outer.lua", "{ scale = 0.5 }"), "--plugin-path", build_, "-m", manifest, "--steps", "4"});
-    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
-    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    expect_equal(equal, 4);
     expect_op_on_cuda(script("outer.lua", "{ scale = 0.5 }"));
     const ProcessResult wrong = run_baleen({"run", script("wrong.lua", "{ scale = 1e7 }"), "--plugin-path", build_});
     EXPECT_EQ(wrong.exit_code, 2) << wrong.err;
@@ -263,8 +260,7 @@ return baleen.job {
                       "plugin = \"cuda\"\nlibraries = [\"" +
                           emulated_folder() + "\"]\ncache = \"" + cache + "\"\n");
     const ProcessResult equal = run_baleen({"verify", script, "--plugin-path", build_, "-m", manifest, "--steps", "3"});
-    EXPECT_EQ(equal.exit_code, 0) << equal.out << equal.err;
-    EXPECT_NE(equal.out.find("EQUAL within the tolerance"), std::string::npos) << equal.out << equal.err;
+    expect_equal(equal, 3);
     bool is_compiled = false;
     for (const auto& file : std::filesystem::directory_iterator(cache))
       is_compiled = is_compiled || read_file(file.path().string()).find("#line 1 \"outer.cu\"") != std::string::npos;

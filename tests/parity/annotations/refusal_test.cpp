@@ -1,4 +1,5 @@
 /// \file What annotations cannot have on a mesh, at the script's line, with the fix; and what they are told besides.
+#include "support/refusal.hpp"
 #include "parity/parity_run.hpp"
 
 namespace baleen::test {
@@ -51,11 +52,8 @@ class Annotated : public ::testing::Test {
   /// `message` begins with the line of the script.
   void expect_refused(const std::string& text, const MeshAxes& mesh, const std::string& message,
                       const std::string& plan = {}) const {
-    const ProcessResult result = run(text, mesh, plan);
-    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
-    EXPECT_NE(result.err.find("error: "), std::string::npos) << result.err;
-    EXPECT_NE(result.err.find(folder_ / "train.lua:" + message), std::string::npos) << result.err;
-    EXPECT_EQ(result.out.find("step 1/"), std::string::npos) << result.out;
+    expect_refusal(run(text, mesh, plan),
+                   {.after_others = true, .parts = {folder_ / "train.lua:" + message}, .before = Before::kNoStep});
   }
   const TemporaryFolder folder_;
 };

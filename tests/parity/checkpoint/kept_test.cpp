@@ -1,8 +1,8 @@
 /// \file Which checkpoints a run saves and keeps: by the clock, the best, and what it says of a changed job.
 #include <csignal>
-#include <sstream>
 
 #include "parity/checkpoint/checkpointed_run.hpp"
+#include "support/run_log.hpp"
 #include "support/running_job.hpp"
 
 namespace baleen::test {
@@ -21,18 +21,6 @@ std::string name_of(std::int64_t step) {
   char name[32];
   std::snprintf(name, sizeof name, "step-%09lld", static_cast<long long>(step));
   return name;
-}
-
-/// Held-out losses by step.
-std::map<std::int64_t, double> evaluations_in(const std::string& log) {
-  std::map<std::int64_t, double> found;
-  std::istringstream lines(read_file(log));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("kind", "") == "evaluate")
-      found[json["step"].get<std::int64_t>()] = json["held_out_loss"].get<double>();
-  }
-  return found;
 }
 
 class OnRanks : public testing::TestWithParam<int> {
@@ -62,7 +50,7 @@ TEST_P(OnRanks, TheBestStays) {
   const ProcessResult first =
       run_saved(split(), checkpoint, {"--log-json", log}, {"--peak", "0.03", "--evaluate", "1"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  const auto losses = evaluations_in(log);
+  const ByStep losses = by_step(read_file(log), "evaluate", "held_out_loss");
   ASSERT_EQ(losses.size(), 12u);
   const auto [step, loss] = *std::ranges::min_element(losses, {}, [](const auto& one) { return one.second; });
   ASSERT_LT(step, 12) << "the last one is the best, which shows nothing";

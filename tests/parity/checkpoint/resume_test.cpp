@@ -1,24 +1,12 @@
 /// \file A run that is interrupted and resumed ends in the same bits as one that is not.
 #include <csignal>
-#include <sstream>
 
 #include "parity/checkpoint/checkpointed_run.hpp"
+#include "support/run_log.hpp"
 #include "support/running_job.hpp"
 
 namespace baleen::test {
 namespace {
-
-/// What a run told --log-json of its steps.
-std::map<int, double> losses_by_step(const std::string& log) {
-  std::map<int, double> found;
-  std::istringstream lines(read_file(log));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("loss") && json.value("kind", "") == "step")
-      found[json["step"].get<int>()] = json["loss"].get<double>();
-  }
-  return found;
-}
 
 class Resumed : public testing::TestWithParam<SplitWork> {};
 
@@ -113,9 +101,9 @@ TEST(Resume, GoesOnAcrossLayouts) {
     const ProcessResult result =
         run_saved(split, in_folder(folder / into) + "every = " + std::to_string(kEach) + "\nkeep = 0\n", options);
     EXPECT_EQ(result.exit_code, 0) << split.name << ": " << result.err;
-    return losses_by_step(log);
+    return by_step(read_file(log), "step", "loss");
   };
-  const std::map<int, double> alone = losses({"alone", {}}, "alone", {});
+  const ByStep alone = losses({"alone", {}}, "alone", {});
   ASSERT_EQ(alone.size(), static_cast<std::size_t>(steps));
   std::vector<std::string> options;
   std::string before;
@@ -128,7 +116,7 @@ TEST(Resume, GoesOnAcrossLayouts) {
       EXPECT_EQ(state_of(folder / "again"), state_of(before)) << split.name;
     }
     const auto here = losses(split, split.name, options);
-    const int first = here.empty() ? 0 : here.begin()->first;
+    const int first = here.empty() ? 0 : static_cast<int>(here.begin()->first);
     ASSERT_EQ(here.size(), static_cast<std::size_t>(steps - first + 1)) << split.name;
     for (const auto& [step, loss] : here)
       EXPECT_NEAR(loss, alone.at(step), 1e-9 * alone.at(step)) << split.name << ", step " << step;
@@ -201,15 +189,15 @@ TEST(Resume, ReadsTheSameRowsOnOtherNumbersOfRanks) {
     words.insert(words.end(), options.begin(), options.end());
     const ProcessResult result = run_baleen(words);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return losses_by_step(log);
+    return by_step(read_file(log), "step", "loss");
   };
-  const std::map<int, double> whole = losses(
+  const ByStep whole = losses(
       1, {"--set", "checkpoint.folder=" + folder / "a", "--set", "checkpoint.every=7", "--set", "checkpoint.keep=0"});
   ASSERT_EQ(whole.size(), 40u);
   for (const auto& [step, ranks] : std::vector<std::pair<int, int>>{{7, 2}, {21, 3}, {28, 6}}) {
     char name[32];
     std::snprintf(name, sizeof name, "a/step-%09d", step);
-    const std::map<int, double> rest = losses(ranks, {"--resume", folder / name});
+    const ByStep rest = losses(ranks, {"--resume", folder / name});
     ASSERT_EQ(rest.size(), 40u - static_cast<std::size_t>(step)) << ranks << " ranks";
     for (const auto& [at, loss] : rest) EXPECT_NEAR(loss, whole.at(at), 1e-9 * whole.at(at)) << "step " << at;
   }

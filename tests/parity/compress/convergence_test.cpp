@@ -2,10 +2,9 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "parity/parity_run.hpp"
+#include "support/run_log.hpp"
 
 namespace baleen::test {
 namespace {
@@ -28,12 +27,8 @@ HeldOut train(const std::string& entry, const std::string& beta1, int seed) {
                  options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   HeldOut found;
-  std::istringstream lines(read_file(log));
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("held_out_loss") || json.value("kind", "") != "evaluate") continue;
-    (json.at("step") == 500 ? found.half : found.end) = json.at("held_out_loss");
-  }
+  for (const auto& [step, loss] : by_step(read_file(log), "evaluate", "held_out_loss"))
+    (step == 500 ? found.half : found.end) = loss;
   EXPECT_GT(found.half, 0);
   EXPECT_GT(found.end, 0);
   return found;

@@ -69,6 +69,27 @@ TEST_P(Transports, GiveTheSameBits) {
   EXPECT_EQ(trained(GetParam(), plugin_line("ucx")) == shm, true) << "ucx learns something else";
 }
 
+/// The program's arenas are NCCL's memory and windows of it, and end in good order.
+TEST_F(EmulatedRuns, WorkInWindowsOfNcclsMemoryAndElsewhere) {
+  const Job& job = kJobs[0];
+  if (const std::string missing = missing_strategy(job.plan); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  const auto asked = [&](const std::string& options, std::string& learned) {
+    const TemporaryFolder folder;
+    setenv("NCCL_DOUBLE_LOG", (folder / "asked").c_str(), 1);
+    learned = trained(job, plugin_line("nccl") + "\n" + options);
+    unsetenv("NCCL_DOUBLE_LOG");
+    return read_file(folder / "asked.0") + read_file(folder / "asked.1");
+  };
+  std::string own, device;
+  const std::string in_own = asked("windows = true", own), in_device = asked("memory = \"device\"", device);
+  ASSERT_FALSE(own.empty());
+  EXPECT_EQ(own == device, true) << "another memory, and something else is learned";
+  EXPECT_NE(in_own.find("window of "), std::string::npos) << in_own;
+  EXPECT_EQ(in_own.find("destroyed with windows"), std::string::npos) << in_own;
+  EXPECT_EQ(in_device.find("window of "), std::string::npos) << in_device;
+}
+
 TEST_F(EmulatedRuns, OfNcclInsideHostsAndUcxBetweenThemGiveTheSameBits) {
   for (const char* name : {"hierarchy", "ucx"})
     if (!has_plugin("transport", name)) GTEST_SKIP() << "no transport `" << name << "` in this tree";

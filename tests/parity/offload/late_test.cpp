@@ -102,13 +102,7 @@ TEST(LateUpdate, ComesAStepAfterTheOrdinaryOne) {
 
 /// What waits for the next step is in checkpoints.
 TEST(LateUpdate, GoesOnFromACheckpointWithTheSameBits) {
-  const TemporaryFolder folder;
-  const SplitWork work{"late", {{"data", 1}}, offloaded_to("host", "", kEverything + kLate)};
-  const std::string whole = folder / "whole", resumed = folder / "resumed";
-  ASSERT_EQ(run_saved(work, in_folder(whole) + "every = 5\nkeep = 0\n").exit_code, 0);
-  const ProcessResult run = run_saved(work, in_folder(resumed), {"--resume", whole + "/step-000000005"});
-  ASSERT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_EQ(state_of(resumed), state_of(whole));
+  expect_same_bits_when_resumed({"late", kOne, offloaded_to("host", "", kEverything + kLate)});
 }
 
 /// What the plan says a rank holds is what a run allocates.

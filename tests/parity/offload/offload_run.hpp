@@ -40,6 +40,9 @@ inline std::string offloaded_to(const std::string& member, const std::string& op
   return plan_entry("offload", strategy_options) + "[offload]\nplugin = \"" + member + "\"\n" + options;
 }
 
+/// Options of the strategy with which states lie outside, as good as all.
+inline const std::string kStates = "min_elements = 16\n";
+
 /// Options of the strategy with which parameters lie outside too.
 inline const std::string kParameters = "min_elements = 16\nparameters = [\"*\"]\n";
 

@@ -224,6 +224,9 @@ Experiments nccl_experiments() {
       {"transport.nccl.timeout", {of_nccl(told_of_nccl, {kUnset, "7"})}},  // what it ends: conformance.nccl
       {"transport.nccl.scratch_mb", {many_sums}},
       {"transport.nccl.register", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.memory", {of_nccl(told_of_nccl, {})}},
+      {"transport.nccl.windows", {of_nccl(asked_of_nccl, {})}},
+      {"transport.nccl.copy_engine", {of_nccl(asked_of_nccl, {}, {{"windows", "true"}})}},
       {"transport.nccl.debug", {of_nccl(asked_of_nccl, {})}},
   };
 }
@@ -253,6 +256,8 @@ Experiments device_experiments() {
   Trial precise = of_cuda(device, {});
   precise.job.plan["precision"] = bf16;
   precise.job.arguments = {"layers=1", "dim=32", "heads=2", "batch=4", "context=8"};  // as wide as cuDNN wants heads
+  Trial precise_numbers = precise;
+  precise_numbers.view = numbers;
   const std::string cache = files() / "kernels";
   Trial cached = of_cuda([cache](const Job& job) { return cached_kernels(job, cache); }, {kUnset, text(cache)},
                          {{"cache", kUnset}});
@@ -269,6 +274,7 @@ Experiments device_experiments() {
       {"compute.cuda.fraction", {of_cuda(memory, {kUnset, "0.5"})}},
       {"compute.cuda.tf32", {of_cuda(device, {})}},
       {"compute.cuda.deterministic", {precise}},
+      {"compute.cuda.half_logits", {precise_numbers}},
       {"compute.cuda.checked", {of_cuda(device, {})}},
       {"compute.cuda.graphs", {of_cuda(device, {})}},
       {"compute.cuda.cache", {cached}},

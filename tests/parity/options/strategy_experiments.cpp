@@ -23,6 +23,14 @@ Trial of_scale(std::vector<std::string> values, Options around) {
   return trial;
 }
 
+/// Five steps of it with products in 8 bits, of which the first has no scales yet.
+Trial of_eight_bits(View view, std::vector<std::string> values) {
+  Trial trial =
+      of_gpt(std::move(view), {{"data", 1}}, std::move(values), {{"dtype", text("bf16")}, {"products", text("fp8")}});
+  trial.job.steps = 5;
+  return trial;
+}
+
 /// Of four layers, with what runs again.
 Trial of_blocks(std::vector<std::string> values, const std::string& mode, Options around = {}) {
   around["mode"] = text(mode);
@@ -125,6 +133,7 @@ Experiments of_recompute_and_pipeline() {
       {"strategy.offload.piece_mb", {of_large(counts, {kUnset, "0.5"})}},
       {"strategy.offload.tile_mb", {of_large(program, {kUnset, "0.5"})}},
       {"strategy.offload.delay_update", {of_gpt(program, kData, {kUnset, "true"})}},
+      {"strategy.offload.update", {of_gpt(counts, kData, {})}},
       {"strategy.offload.ahead", {of_gpt(program, kData, {kUnset, "5"})}},
       {"strategy.pipeline.axis", {of_pipeline(counts, {kUnset, text("rows")}, {}, kRows)}},
       {"strategy.pipeline.schedule", {of_pipeline(counts, {})}},
@@ -145,6 +154,10 @@ Experiments of_precision() {
       {"strategy.precision.dtype", {of_gpt(numbers, {{"data", 1}}, {})}},
       {"strategy.precision.gradients", {of_gpt(counts, kData, {}, {{"dtype", text("bf16")}})}},
       {"strategy.precision.keep", {of_gpt(program, kData, {kUnset, list({"head.*"})}, {{"dtype", text("bf16")}})}},
+      {"strategy.precision.products", {of_gpt(program, kData, {kUnset, text("fp8")}, {{"dtype", text("bf16")}})}},
+      {"strategy.precision.fp8_history", {of_eight_bits(program, {kUnset, "3"})}},
+      {"strategy.precision.fp8_margin", {of_eight_bits(numbers, {kUnset, "4"})}},
+      {"strategy.precision.fp8_keep", {of_eight_bits(program, {kUnset, list({"*.up.*"})})}},
       {"strategy.precision.loss_scale",
        {of_scale({kUnset, text("none"), text("dynamic"), "1024"}, {}),
         of_gpt(numbers, kData, {kUnset, text("none"), text("dynamic"), "1024"}, {{"dtype", text("bf16")}})}},

@@ -141,6 +141,25 @@ TEST_F(PlannedAdvice, IsWhatFits) {
       << table.out;
 }
 
+#ifdef BALEEN_TEST_OFFLOAD
+/// One rank: no axis can be cut.
+TEST(PlannedOffload, IsAdvisedWherePlansDoNotFit) {
+  const auto plan = [](const std::string& manifest) {
+    return run_parity({"plan", "--json"}, "gpt", manifest_of({{"data", 1}}, manifest + "[compute]\nmemory = 16\n"),
+                      {"dim=192", "heads=4"});
+  };
+  const ProcessResult refused = plan("");
+  EXPECT_EQ(refused.exit_code, 3);
+  const nlohmann::json best = nlohmann::json::parse(refused.out)["advice"]["tried"].at(0);
+  EXPECT_TRUE(best["fits"].get<bool>()) << best;
+  EXPECT_EQ(best["changes"], nlohmann::json{"strategy `offload` beside the others"});
+  const ProcessResult taken = plan(strategy("offload"));
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(number(nlohmann::json::parse(taken.out)["classes"][0]["planned_bytes"], "total"),
+            number(best, "total_bytes"));
+}
+#endif
+
 TEST_F(PlannedAdvice, SaysThatNothingFits) {
   const ProcessResult result = plan(strategy("data"), 17, {});
   EXPECT_EQ(result.exit_code, 3);

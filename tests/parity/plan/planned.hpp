@@ -10,6 +10,7 @@ struct PlannedRanks {
   std::vector<std::pair<int, int>> stretches;  ///< first and last
   /// "planned_bytes.K", "sent_bytes.KIND.AXES", "held_gradients_bytes", "working_bytes", "working_value_bytes", "count"
   std::map<std::string, double> numbers;
+  double sent_meanwhile = 0;  ///< bytes, while the rank computes
   bool fits = false;
   struct Form {
     double planned = 0, formula = 0;
@@ -78,6 +79,7 @@ inline PlannedRanks read_class(const std::string& text) {
   PlannedRanks one;
   for (const char* key : {"count", "held_gradients_bytes", "working_bytes", "working_value_bytes"})
     one.numbers[key] = std::stod(text.substr(value_at(text, key)));
+  one.sent_meanwhile = std::stod(text.substr(value_at(text, "sent_while_computing_bytes")));
   for (const char* key : {"planned_bytes", "sent_bytes"})
     read_numbers(text, value_at(text, key), std::string(key) + ".", one.numbers);
   const auto begin = value_at(text, "ranks"), end = text.find("]]", begin);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "parity/parity_run.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -140,9 +141,7 @@ TEST_F(NamedPrograms, ComputeWhatTheScriptSays) {
 TEST_F(NamedPrograms, RefuseWhatIsNotTheirs) {
   const auto refused = [&](std::vector<std::string> words, const std::string& said) {
     words.insert(words.end(), {"--load", model(), "--outputs", *folder_ / "refused.safetensors"});
-    const ProcessResult result = run("infer", words, "");
-    EXPECT_EQ(result.exit_code, 2) << said;
-    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+    expect_refusal(run("infer", words, ""), {.after_others = true, .parts = {said}});
   };
   refused({"--inputs", inputs("score")},
           "the job has the programs `alone`, `embed`, `score`; choose one with --program");

@@ -3,6 +3,7 @@
 
 #include "sequence_run.hpp"
 #include "support/case_lists.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -24,9 +25,8 @@ TEST_P(SequenceRefusal, SaysWhatAndOffersTheNearest) {
   const std::string manifest = sequence_manifest(r.mesh, r.plan);
   if (const std::string missing = missing_strategy(manifest); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const ProcessResult result = run_parity({"run", "--steps", "1"}, "gpt", manifest, r.arguments);
-  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
-  for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  expect_refusal(run_parity({"run", "--steps", "1"}, "gpt", manifest, r.arguments),
+                 {.after_others = true, .parts = r.says});
 }
 
 std::vector<Refusal> uneven_parts() {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/case_lists.hpp"
+#include "support/refusal.hpp"
 #include "tensor_run.hpp"
 
 namespace baleen::test {
@@ -21,10 +22,8 @@ class TensorRefusal : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(TensorRefusal, SaysWhatAndOffersTheNearest) {
   const Refusal& r = GetParam();
-  const ProcessResult result =
-      run_parity({"run", "--steps", "1"}, r.script, tensor_manifest(r.mesh, r.options), r.arguments);
-  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
-  for (const std::string& words : r.says) EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  expect_refusal(run_parity({"run", "--steps", "1"}, r.script, tensor_manifest(r.mesh, r.options), r.arguments),
+                 {.after_others = true, .parts = r.says});
 }
 
 std::vector<Refusal> too_small_for_a_line() {

@@ -72,9 +72,25 @@ double gelu_gradient(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
+bool is_fp8(cudaDataType type) { return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2; }
+
+/// A number of 8 bits by its definition (Micikevicius et al., arXiv 2209.05433, table 1).
+double load_fp8(const void* data, cudaDataType type, std::int64_t at) {
+  const int code = static_cast<const unsigned char*>(data)[at], mantissa = type == CUDA_R_8F_E4M3 ? 3 : 2;
+  const int bias = type == CUDA_R_8F_E4M3 ? 7 : 15, exponent = (code & 0x7f) >> mantissa;
+  const int fraction = code & ((1 << mantissa) - 1);
+  const double sign = code & 0x80 ? -1 : 1;
+  if (type == CUDA_R_8F_E4M3 ? (code & 0x7f) == 0x7f : exponent == 31)
+    return type == CUDA_R_8F_E5M2 && fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, 1 - bias - mantissa);
+  return sign * std::ldexp(fraction + (1 << mantissa), exponent - bias - mantissa);
+}
+
 /// An element of a matrix, bias or pre-activation.
 double load(const void* data, cudaDataType type, std::int64_t at) {
   switch (type) {
+    case CUDA_R_8F_E4M3:
+    case CUDA_R_8F_E5M2: return load_fp8(data, type, at);
     case CUDA_R_64F: return static_cast<const double*>(data)[at];
     case CUDA_R_16BF: return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[at]));
     case CUDA_R_16F: return static_cast<double>(__half2float(static_cast<const __half*>(data)[at]));
@@ -139,8 +155,21 @@ void multiply(const Call& call) {
   }
 }
 
+/// What the manual asks of operands in 8 bits: which combinations of types, the form TN, and multiples of 16 bytes.
+bool takes_fp8(const Description& p, const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d) {
+  if (!is_fp8(a.type) || !is_fp8(b.type) || (a.type == CUDA_R_8F_E5M2 && b.type == CUDA_R_8F_E5M2)) return false;
+  if (c.type != d.type || (d.type != CUDA_R_32F && d.type != CUDA_R_16BF && d.type != CUDA_R_16F)) return false;
+  if (p.compute != CUBLAS_COMPUTE_32F || p.scale != CUDA_R_32F || number("EMULATED_CUDA_CAPABILITY", 90) < 89)
+    return false;
+  if (p.left != CUBLAS_OP_T || p.right != CUBLAS_OP_N) return false;
+  for (const Matrix* m : {&a, &b})
+    if (m->rows % 16 != 0 || m->columns % 16 != 0 || m->leading % 16 != 0 || m->batch_stride % 16 != 0) return false;
+  return d.leading * (d.type == CUDA_R_32F ? 4 : 2) % 16 == 0;
+}
+
 /// The combinations of types that the library's manual lists, as far as they are used here.
 bool types_are_listed(const Description& p, const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d) {
+  if (is_fp8(a.type) || is_fp8(b.type)) return takes_fp8(p, a, b, c, d);
   if (a.type != b.type || c.type != d.type) return false;
   switch (p.compute) {
     case CUBLAS_COMPUTE_64F: return p.scale == CUDA_R_64F && a.type == CUDA_R_64F && d.type == CUDA_R_64F;
@@ -180,13 +209,14 @@ bool takes(const Algorithm& algorithm, const Description& p, const void* const (
   return both % 16 == 0 && p.aux_leading % 8 == 0;
 }
 
-void note(const Description& p, const Matrix& a, const Matrix& d) {
+void note(const Description& p, const Matrix& a, const Matrix& d, cudaStream_t stream) {
   const char* log = std::getenv("EMULATED_CUDA_LOG");
   std::FILE* file = log ? std::fopen(log, "a") : nullptr;
   if (!file) return;
   std::fprintf(file, "product with epilogue %d\n", static_cast<int>(p.epilogue));
   std::fprintf(file, "operands of type %d, results of type %d\n", static_cast<int>(a.type), static_cast<int>(d.type));
   std::fprintf(file, "computed as %d\n", static_cast<int>(p.compute));
+  std::fprintf(file, "on stream %lu\n", baleen_emulated_stream_number(stream));
   std::fclose(file);
 }
 
@@ -321,7 +351,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
     if (p.scale == CUDA_R_64F) return *static_cast<const double*>(x);
     return static_cast<double>(*static_cast<const float*>(x));
   };
-  note(p, matrix(a_layout), matrix(d_layout));
+  note(p, matrix(a_layout), matrix(d_layout), stream);
   auto* call = new Call{
       p, matrix(a_layout), matrix(b_layout), matrix(c_layout), matrix(d_layout), scalar(alpha), scalar(beta), a, b, c,
       d};

@@ -211,7 +211,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     }
   if (const char* log = std::getenv("EMULATED_CUDA_LOG"))
     if (std::FILE* file = std::fopen(log, "a")) {
-      std::fprintf(file, "graph of %zu ops%s\n", call->graph->ops.size(), call->graph->may_vary() ? ", may vary" : "");
+      std::fprintf(file, "graph of %zu ops%s, on stream %lu\n", call->graph->ops.size(),
+                   call->graph->may_vary() ? ", may vary" : "", baleen_emulated_stream_number(handle->stream));
       std::fclose(file);
     }
   baleen_emulated_enqueue(

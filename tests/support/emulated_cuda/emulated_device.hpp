@@ -47,6 +47,8 @@ unsigned baleen_emulated_ballot(int yes);
   extern "C" __attribute__((visibility("default"))) unsigned name##_emulated_threads() { return most_threads; }    \
   static void name(const Args& args)
 
+inline float __fadd_rn(float x, float y) { return x + y; }
+inline double __dadd_rn(double x, double y) { return x + y; }
 inline void __syncthreads() { baleen_emulated_sync_block(); }
 
 template <class T>

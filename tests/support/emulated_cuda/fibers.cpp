@@ -1,12 +1,14 @@
 /// \file Switching between the threads of a block, its barriers and the exchange of values in warps.
 #include "fibers.hpp"
 
+#include <link.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 extern "C" void baleen_switch_fiber(void** save, void* load);
@@ -34,6 +36,12 @@ baleen_switch_fiber:
   ret
 .size baleen_switch_fiber, .-baleen_switch_fiber
 )");
+
+/// A place in the thread-local memory of a library, as __tls_get_addr takes it (ELF Handling For Thread-Local Storage).
+struct ThreadLocalPlace {
+  unsigned long module, offset;
+};
+extern "C" void* __tls_get_addr(ThreadLocalPlace* place);  // NOLINT(bugprone-reserved-identifier)
 
 namespace baleen::emulated {
 namespace {
@@ -184,18 +192,52 @@ class Scheduler {
   const void* args_ = nullptr;
 };
 
+/// What the library of `kernel` declares as shared: on the emulated device all of its thread-local memory, of this
+/// thread. Nothing where this code lies in it too, which has thread-local variables of its own.
+std::span<unsigned char> declared_shared(const void* kernel) {
+  struct Search {
+    std::uintptr_t address;
+    unsigned long module = 0;
+    std::size_t bytes = 0;
+  } search{reinterpret_cast<std::uintptr_t>(kernel)};
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* argument) {
+        Search& wanted = *static_cast<Search*>(argument);
+        const auto own = reinterpret_cast<std::uintptr_t>(&declared_shared);
+        bool is_here = false, is_own = false;
+        std::size_t bytes = 0;
+        for (const ElfW(Phdr) & part : std::span(library->dlpi_phdr, library->dlpi_phnum)) {
+          const auto has = [&](std::uintptr_t address) {
+            return part.p_type == PT_LOAD && address - (library->dlpi_addr + part.p_vaddr) < part.p_memsz;
+          };
+          is_here |= has(wanted.address);
+          is_own |= has(own);
+          if (part.p_type == PT_TLS) bytes = part.p_memsz;
+        }
+        if (is_here) wanted = {wanted.address, library->dlpi_tls_modid, is_own ? 0 : bytes};
+        return is_here ? 1 : 0;
+      },
+      &search);
+  if (search.bytes == 0) return {};
+  ThreadLocalPlace begin{search.module, 0};
+  return {static_cast<unsigned char*>(__tls_get_addr(&begin)), search.bytes};
+}
+
 }  // namespace
 
 bool run_grid(void (*kernel)(const void*), const void* args, Dimensions grid, unsigned threads,
               std::uint64_t shared_bytes) {
+  constexpr unsigned char kPoison = 0xff;
   std::vector<unsigned char> shared(shared_bytes + 16);
+  const std::span<unsigned char> declared = declared_shared(reinterpret_cast<const void*>(kernel));
   EmulatedThread first{{0, 0, 0}, {0, 0, 0}, {threads, 1, 1}, {grid.x, grid.y, grid.z}, nullptr};
   first.shared = shared.data() + (16 - reinterpret_cast<std::uintptr_t>(shared.data()) % 16) % 16;
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         first.block = {x, y, z};
-        std::memset(shared.data(), 0xff, shared.size());
+        std::ranges::fill(shared, kPoison);
+        std::ranges::fill(declared, kPoison);
         if (!Scheduler::here().run_block(kernel, args, first, threads)) return false;
       }
   return true;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -81,6 +82,17 @@ void* open_bytes(const char* bytes, std::size_t size) {
   return library;
 }
 
+/// The plugin's own kernels, which lie beside this library.
+void* plugin_kernels() {
+  static void* const library = [] {
+    Dl_info self{};
+    dladdr(reinterpret_cast<void*>(&cuInit), &self);
+    const std::filesystem::path folder = std::filesystem::canonical(self.dli_fname).parent_path();
+    return dlopen((folder / "libemulated_kernels.so.1").c_str(), RTLD_NOW | RTLD_LOCAL);
+  }();
+  return library;
+}
+
 }  // namespace
 
 extern "C" {
@@ -89,9 +101,13 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   const char* bytes = static_cast<const char*>(image);
   *module = new CUmod_st;
-  if (std::memcmp(bytes, kMark, sizeof kMark - 1) != 0) return CUDA_SUCCESS;  // nvcc's: its kernels are in here
+  if (std::memcmp(bytes, kMark, sizeof kMark - 1) != 0) {  // nvcc's
+    (*module)->library = plugin_kernels();
+    return (*module)->library ? CUDA_SUCCESS : CUDA_ERROR_FILE_NOT_FOUND;
+  }
   std::uint64_t size = 0;
   std::memcpy(&size, bytes + 8, sizeof size);
+  em::tell("EMULATED_CUDA_MODULES", "code of " + std::to_string(size) + " bytes");
   (*module)->library = open_bytes(bytes + 16, size);
   return (*module)->library ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
@@ -100,9 +116,7 @@ CUresult cuModuleUnload(CUmodule module) {
   return CUDA_SUCCESS;
 }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  Dl_info self{};
-  dladdr(reinterpret_cast<void*>(&cuInit), &self);
-  void* library = module->library ? module->library : dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  void* const library = module->library;
   const std::string emulated = std::string(name) + "_emulated";
   auto* kernel = reinterpret_cast<void (*)(const void*)>(dlsym(library, emulated.c_str()));
   auto* bytes = reinterpret_cast<unsigned long (*)()>(dlsym(library, (emulated + "_bytes").c_str()));
@@ -124,6 +138,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value
 CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
                         unsigned shared_bytes, CUstream stream, void** parameters, void**) {
   if (state() != CUDA_SUCCESS) return state();
+  if (!function) return CUDA_ERROR_INVALID_HANDLE;
   if (!function->loaded) return CUDA_ERROR_ILLEGAL_STATE;  // the driver would load it now, and may wait for all streams
   if (x == 0 || y == 0 || z == 0 || x > 0x7fffffffu || y > 65535 || z > 65535 || threads == 0 ||
       threads > function->most_threads || shared_bytes > function->shared_bytes)

@@ -72,7 +72,13 @@ void fail(int code) {
   failure_code().compare_exchange_strong(none, code);
 }
 
+static unsigned long next_number() {
+  static std::atomic<unsigned long> last{0};
+  return ++last;
+}
+
 struct Queue {
+  const unsigned long number = next_number();
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> work;
@@ -166,4 +172,8 @@ void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument, 
                               const baleen::emulated::Access access;
                               work(argument.get());
                             });
+}
+
+unsigned long baleen_emulated_stream_number(void* stream) {
+  return stream ? static_cast<baleen::emulated::Queue*>(stream)->number : 0;
 }

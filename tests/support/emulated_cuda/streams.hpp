@@ -55,6 +55,9 @@ void fail(int code);
 
 }  // namespace baleen::emulated
 
+/// A stream's number, in the order in which streams were made; 0: the one that everybody has.
+extern "C" unsigned long baleen_emulated_stream_number(void* stream);
+
 /// For the emulated libraries beside the driver.
 /// The argument is released when the work is never to run again.
 extern "C" void baleen_emulated_enqueue(void* stream, void (*work)(void*), void* argument, void (*release)(void*));

@@ -8,13 +8,11 @@
 #include <map>
 #include <set>
 
-#include "communicator.hpp"
+#include "handles.hpp"
 
 namespace em = baleen::nccl_double;
 using namespace baleen::nccl;
-using em::Op;
-
-#define DOUBLE_EXPORT extern "C" __attribute__((visibility("default")))
+using em::find, em::refuse, em::current_device, em::Op;
 
 namespace {
 
@@ -27,17 +25,17 @@ Known& known() {
   static Known& one = *new Known;
   return one;
 }
-std::shared_ptr<em::Communicator> find(Comm comm) {
-  const std::lock_guard lock(known().mutex);
-  const auto found = known().all.find(comm);
-  return found == known().all.end() ? nullptr : found->second;
-}
+/// The communicator ends.
 std::shared_ptr<em::Communicator> forget(Comm comm) {
-  const std::lock_guard lock(known().mutex);
-  const auto found = known().all.find(comm);
-  if (found == known().all.end()) return nullptr;
-  std::shared_ptr<em::Communicator> one = std::move(found->second);
-  known().all.erase(found);
+  std::shared_ptr<em::Communicator> one;
+  {
+    const std::lock_guard lock(known().mutex);
+    const auto found = known().all.find(comm);
+    if (found == known().all.end()) return nullptr;
+    one = std::move(found->second);
+    known().all.erase(found);
+  }
+  one->abort();
   return one;
 }
 
@@ -50,18 +48,28 @@ struct Group {
 thread_local Group group;
 thread_local std::string last;
 
-Code refuse(Code code, const std::string& why) {
+}  // namespace
+
+std::shared_ptr<em::Communicator> em::find(Comm comm) {
+  const std::lock_guard lock(known().mutex);
+  const auto found = known().all.find(comm);
+  return found == known().all.end() ? nullptr : found->second;
+}
+
+Code em::refuse(Code code, const std::string& why) {
   last = why;
   if (group.depth > 0 && group.refused == kSuccess) group.refused = code;
   return code;
 }
 
-std::string current_device() {
+std::string em::current_device() {
   CUdevice device = 0;
   CUuuid uuid{};
   if (cuCtxGetDevice(&device) != CUDA_SUCCESS || cuDeviceGetUuid(&uuid, device) != CUDA_SUCCESS) return {};
   return {uuid.bytes, strnlen(uuid.bytes, sizeof uuid.bytes)};
 }
+
+namespace {
 
 Code check(const em::Communicator& comm, const Op& op) {
   const std::string name = op.name();
@@ -135,12 +143,18 @@ DOUBLE_EXPORT Code ncclGetUniqueId(UniqueId* id) {
 
 DOUBLE_EXPORT Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, int rank, Config* config) {
   *comm = nullptr;
-  if (!config || config->magic != Config{}.magic || config->size < sizeof(Config) || config->version < 21800)
+  if (!config || config->magic != Config{}.magic || config->size < Config::kSizeIn218 || config->version < 21800)
     return refuse(kInvalidArgument, "ncclCommInitRankConfig: a configuration that was not initialised");
   if (ranks < 1 || rank < 0 || rank >= ranks || std::strncmp(id.internal, "/baleen_nccl_double_", 20) != 0)
     return refuse(kInvalidArgument, "ncclCommInitRankConfig: no such rank, or no such id");
   if (config->min_ctas != INT_MIN && config->max_ctas != INT_MIN && config->min_ctas > config->max_ctas)
     return refuse(kInvalidArgument, "ncclCommInitRankConfig: minCTAs is larger than maxCTAs");
+  const int policy = config->version >= 22700 ? config->cta_policy : INT_MIN;
+  int version = 0;
+  ncclGetVersion(&version);
+  if (policy != INT_MIN && (config->size < sizeof(Config) || policy < 0 || policy > kPolicyZero ||
+                            (policy == kPolicyZero && version < kCopyEnginesSince)))
+    return refuse(kInvalidArgument, "ncclCommInitRankConfig: no such CTAPolicy");
   const std::string device = current_device();
   if (device.empty()) return refuse(kUnhandledCudaError, "ncclCommInitRankConfig: no device is current on this thread");
   if (em::is_to_fail("NCCL_DOUBLE_FAIL", "ncclCommInitRankConfig"))
@@ -153,6 +167,7 @@ DOUBLE_EXPORT Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, in
   }
   std::string asked = "communicator of " + std::to_string(ranks) + ", channels " + std::to_string(config->min_ctas) +
                       " to " + std::to_string(config->max_ctas);
+  if (policy != INT_MIN) asked += ", policy " + std::to_string(policy);
   for (const char* name : {"NCCL_SOCKET_IFNAME", "NCCL_ALGO", "NCCL_PROTO", "NCCL_DEBUG"})
     if (const char* value = std::getenv(name)) asked += std::string(", ") + name + " " + value;
   em::log_line(rank, asked);
@@ -169,13 +184,14 @@ DOUBLE_EXPORT Code ncclCommFinalize(Comm comm) {
 DOUBLE_EXPORT Code ncclCommDestroy(Comm comm) {
   const auto one = forget(comm);
   if (!one) return refuse(kInvalidArgument, "ncclCommDestroy: not a communicator");
-  one->abort();
+  if (const std::size_t windows = em::forget_memory_of(comm); windows > 0)
+    em::log_line(one->rank, "destroyed with windows: " + std::to_string(windows));
   return kSuccess;
 }
 DOUBLE_EXPORT Code ncclCommAbort(Comm comm) {
   const auto one = forget(comm);
   if (!one) return refuse(kInvalidArgument, "ncclCommAbort: not a communicator");
-  one->abort();
+  em::forget_memory_of(comm);
   return kSuccess;
 }
 DOUBLE_EXPORT Code ncclCommGetAsyncError(Comm comm, Code* error) {
@@ -238,16 +254,9 @@ DOUBLE_EXPORT Code ncclSend(const void* from, std::size_t count, DataType type, 
 DOUBLE_EXPORT Code ncclRecv(void* to, std::size_t count, DataType type, int peer, Comm comm, StreamHandle stream) {
   return add(comm, {Op::Kind::kReceive, nullptr, to, count, type, kSum, peer, stream});
 }
-
-DOUBLE_EXPORT Code ncclCommRegister(Comm comm, void* buffer, std::size_t size, void** handle) {
-  if (!find(comm) || !buffer || size == 0 || !handle) return refuse(kInvalidArgument, "ncclCommRegister: no buffer");
-  em::log_line(find(comm)->rank, "registers memory");
-  *handle = new char;
-  return kSuccess;
-}
-DOUBLE_EXPORT Code ncclCommDeregister(Comm comm, void* handle) {
-  if (!find(comm) || !handle) return refuse(kInvalidArgument, "ncclCommDeregister: no handle");
-  delete static_cast<char*>(handle);
-  return kSuccess;
+DOUBLE_EXPORT Code ncclAlltoAll(const void* from, void* to, std::size_t count, DataType type, Comm comm,
+                                StreamHandle stream) {
+  if (from == to) return refuse(kInvalidUsage, "ncclAlltoAll: in place");
+  return add(comm, {Op::Kind::kAllToAll, from, to, count, type, kSum, 0, stream});
 }
 // NOLINTEND(readability-identifier-naming)

@@ -5,7 +5,7 @@ namespace baleen::nccl_double {
 
 const char* Op::name() const {
   constexpr const char* kNames[] = {"ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast",
-                                    "ncclReduce",    "ncclSend",          "ncclRecv"};
+                                    "ncclReduce",    "ncclSend",          "ncclRecv",      "ncclAlltoAll"};
   return kNames[static_cast<int>(kind)];
 }
 

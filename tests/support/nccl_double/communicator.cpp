@@ -26,6 +26,7 @@ Communicator::Communicator(const nccl::UniqueId& id, int ranks_given, int rank_g
 Communicator::~Communicator() {
   aborted_ = true;
   if (connecting_.joinable()) connecting_.join();
+  if (sharing_.joinable()) sharing_.join();
   if (shared_) munmap(shared_, bytes_);
 }
 
@@ -90,7 +91,7 @@ bool Communicator::await(const std::function<bool()>& condition) {
 
 Code Communicator::state() {
   if (code_ != nccl::kSuccess) return static_cast<Code>(code_.load());
-  if (!connected_) return nccl::kInProgress;
+  if (!connected_ || shares_) return nccl::kInProgress;
   std::unique_lock lock(mutex_);
   if (!handed_over_.empty()) {
     if (--polls_ > 0) return nccl::kInProgress;
@@ -103,7 +104,7 @@ Code Communicator::state() {
 
 bool Communicator::is_ready() {
   const std::lock_guard lock(mutex_);
-  return connected_ && !finalizing_ && !aborted_ && code_ == nccl::kSuccess && handed_over_.empty();
+  return connected_ && !shares_ && !finalizing_ && !aborted_ && code_ == nccl::kSuccess && handed_over_.empty();
 }
 
 Code Communicator::hand_over(std::vector<Op> ops) {
@@ -138,6 +139,62 @@ void Communicator::enqueue() {
       work, [](void* argument) { delete static_cast<Work*>(argument); });
 }
 
-void Communicator::abort() { aborted_ = true; }
+void Communicator::share(const Share& share) {
+  if (sharing_.joinable()) sharing_.join();
+  shares_ = true;
+  sharing_ = std::thread([this, share] {
+    meet_in_window(share);
+    shares_ = false;
+  });
+  if (blocking) sharing_.join();
+}
+
+void Communicator::meet_in_window(const Share& share) {
+  const std::uint64_t number = rank_at(rank).windows + 1;
+  rank_at(rank).window_bytes[number % 2] = share.bytes;
+  rank_at(rank).windows = number;
+  for (int other = 0; other < ranks; ++other)
+    if (!await([&] { return rank_at(other).windows >= number; })) return;
+  for (int other = 1; other < ranks; ++other) {
+    const std::uint64_t bytes = rank_at(other).window_bytes[number % 2], first = rank_at(0).window_bytes[number % 2];
+    if (bytes != first)
+      return fail(nccl::kInvalidUsage, "rank " + std::to_string(other) + " shares a window of " +
+                                           std::to_string(bytes) + " bytes where rank 0 shares one of " +
+                                           std::to_string(first));
+  }
+  const std::lock_guard lock(mutex_);
+  windows_.push_back(share);
+  *share.out = share.handle;
+}
+
+void Communicator::end_window(const void* handle) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(windows_, [&](const Share& one) { return one.handle == handle; });
+}
+
+std::string Communicator::windows_of(const Op& op) const {
+  const std::lock_guard lock(mutex_);
+  if (windows_.empty() || op.is_pairwise()) return {};
+  using Kind = Op::Kind;
+  const bool gives = op.kind != Kind::kAllGather && op.kind != Kind::kBroadcast,
+             takes = op.kind != Kind::kReduceScatter && op.kind != Kind::kReduce;
+  std::string text;
+  for (const void* side : {gives ? op.from : nullptr, takes ? static_cast<const void*>(op.to) : nullptr}) {
+    if (!side) continue;
+    const auto at = reinterpret_cast<std::uintptr_t>(side);
+    std::string place = ", outside";
+    for (std::size_t w = 0; w < windows_.size(); ++w)
+      if (windows_[w].base <= at && at < windows_[w].base + windows_[w].bytes)
+        place = ", window " + std::to_string(w) + " at " + std::to_string(at - windows_[w].base);
+    text += place;
+  }
+  return text;
+}
+
+// Nothing is written to the caller's place any more.
+void Communicator::abort() {
+  aborted_ = true;
+  if (sharing_.joinable()) sharing_.join();
+}
 
 }  // namespace baleen::nccl_double

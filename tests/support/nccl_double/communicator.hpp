@@ -18,7 +18,7 @@ using nccl::Code;
 
 /// One call as it is enqueued.
 struct Op {
-  enum class Kind { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kReduce, kSend, kReceive };
+  enum class Kind { kAllReduce, kReduceScatter, kAllGather, kBroadcast, kReduce, kSend, kReceive, kAllToAll };
   Kind kind = Kind::kAllReduce;
   const void* from = nullptr;
   void* to = nullptr;
@@ -39,6 +39,8 @@ struct Shared {
   struct Rank {
     std::atomic<std::uint64_t> phase;  ///< meetings that it has come to
     char device[kText];
+    std::atomic<std::uint64_t> windows;  ///< that it has come to share
+    std::uint64_t window_bytes[2];       ///< by the parity of windows
     char call[2][kText];  ///< by the parity of meetings: who writes the next disturbs no reader of the last
     alignas(64) unsigned char staging[2][kStaging];
   };
@@ -50,6 +52,14 @@ struct Shared {
   };
   std::atomic<std::uint32_t> attached, broken;
   char why[2 * kText];  ///< of the first who saw it broken
+};
+
+/// A window that is to be: where it lies, and where the caller wants the handle.
+struct Share {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  void* handle = nullptr;
+  nccl::Window* out = nullptr;
 };
 
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -68,6 +78,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool is_ready();
   /// A group's calls; kInProgress, or done where it blocks.
   Code hand_over(std::vector<Op> ops);
+  /// Until all ranks have come to share a window, of one size; `state` tells when.
+  void share(const Share& share);
+  void end_window(const void* handle);
   void finalize() { finalizing_ = true; }
   void abort();
   std::string last_error() const;
@@ -79,6 +92,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void attach(const std::string& device);
   void enqueue();
   void fail(Code code, const std::string& why);
+  void meet_in_window(const Share& share);
+  /// Where the sides that ranks reach at each other lie in windows, which has to be the same on all; "" without
+  /// windows.
+  std::string windows_of(const Op& op) const;
   /// Spins, then sleeps, until it is true; false: aborted, or broken by some rank.
   bool await(const std::function<bool()>& condition);
   /// What this rank brings to its next meeting, and what a rank has brought to the last.
@@ -91,6 +108,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool reduce_all(const Op& op);
   bool gather(const Op& op);
   bool broadcast(const Op& op);
+  bool exchange(const Op& op);
   struct Message {
     const Op* op;
     std::size_t bytes, at = 0;
@@ -108,12 +126,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Shared::Rank* places_ = nullptr;
   Shared::Channel* channels_ = nullptr;
   std::uint64_t phase_ = 0;  // of this rank
-  std::thread connecting_;
-  std::atomic<bool> connected_{false}, aborted_{false}, finalizing_{false};
+  std::thread connecting_, sharing_;
+  std::atomic<bool> connected_{false}, aborted_{false}, finalizing_{false}, shares_{false};
   std::atomic<int> code_{nccl::kSuccess};
   mutable std::mutex mutex_;
   std::string why_;
   std::vector<Op> handed_over_;
+  std::vector<Share> windows_;
   int polls_ = 0;
   std::uint64_t issued_ = 0;
   std::atomic<std::uint64_t> executed_{0};

@@ -104,7 +104,7 @@ bool Communicator::meet(const Op& op, bool first) {
   if (first) {
     char* const mine = rank_at(rank).call[phase % 2];
     std::memset(mine, 0, Shared::kText);
-    op.text().copy(mine, Shared::kText - 1);
+    (op.text() + windows_of(op)).copy(mine, Shared::kText - 1);
   }
   phase_ = phase;
   rank_at(rank).phase = phase;
@@ -133,6 +133,7 @@ bool Communicator::run_collective(const Op& op) {
   switch (op.kind) {
     case Kind::kAllGather: return gather(op);
     case Kind::kBroadcast: return broadcast(op);
+    case Kind::kAllToAll: return exchange(op);
     default: return reduce_all(op);
   }
 }
@@ -176,6 +177,22 @@ bool Communicator::broadcast(const Op& op) {
     if (!meet(op, begin == 0)) return false;
     std::memcpy(static_cast<unsigned char*>(op.to) + begin, of(op.peer), count);
   }
+  return true;
+}
+
+bool Communicator::exchange(const Op& op) {
+  const std::size_t bytes = op.count * op.width();
+  for (int receiver = 0; receiver < ranks; ++receiver)
+    for (std::size_t begin = 0; begin < bytes; begin += Shared::kStaging) {
+      const std::size_t count = std::min(Shared::kStaging, bytes - begin);
+      std::memcpy(own(),
+                  static_cast<const unsigned char*>(op.from) + static_cast<std::size_t>(receiver) * bytes + begin,
+                  count);
+      if (!meet(op, receiver == 0 && begin == 0)) return false;
+      for (int other = 0; receiver == rank && other < ranks; ++other)
+        std::memcpy(static_cast<unsigned char*>(op.to) + static_cast<std::size_t>(other) * bytes + begin, of(other),
+                    count);
+    }
   return true;
 }
 

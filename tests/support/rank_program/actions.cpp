@@ -18,6 +18,8 @@
 #include <map>
 #include <thread>
 
+#include "baleen/launcher.h"
+
 namespace baleen::test {
 namespace {
 
@@ -180,6 +182,7 @@ const std::map<std::string, Verb>& verbs() {
       {"naps", nap},
       {"work", work},
       {"at", [](RankChannel& link, const std::string& step) { return link.at(number(step), "backward"), Status(); }},
+      {"rescues", [](RankChannel& link, const std::string&) { return link.at(1, BALEEN_PHASE_RESCUING), Status(); }},
       {"begins",
        [](RankChannel& link, const std::string& collective) { return link.begins(number(collective)), Status(); }},
       {"count", count_signals},

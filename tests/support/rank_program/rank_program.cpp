@@ -77,6 +77,7 @@ bool set(Told& options, const std::string& word, std::string& secret) {
                                                         {"silent", &timeouts.silent},
                                                         {"greeting", &timeouts.greeting},
                                                         {"grace", &timeouts.grace},
+                                                        {"rescuing", &timeouts.rescuing},
                                                         {"alike", &timeouts.alike},
                                                         {"leaving", &timeouts.leaving},
                                                         {"remind", &timeouts.remind},

@@ -1,5 +1,5 @@
 /// \file Preloaded into a program: its first write at a place of a file (`pwrite`) takes as many seconds as
-/// SLOW_WRITES says, or one.
+/// SLOW_WRITES says, or one; the first one after there is a file SLOW_WRITES_AFTER, if that is set.
 #define _GNU_SOURCE  // NOLINT(*reserved-identifier)
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -9,7 +9,10 @@
 static void hold_up(void) {
   static atomic_flag is_over = ATOMIC_FLAG_INIT;
   const char* const seconds = getenv("SLOW_WRITES");
-  if (!atomic_flag_test_and_set(&is_over)) sleep(seconds ? (unsigned)atoi(seconds) : 1);
+  const char* const after = getenv("SLOW_WRITES_AFTER");
+  if ((after && access(after, F_OK) != 0) || atomic_flag_test_and_set(&is_over)) return;
+  unsigned left = seconds ? (unsigned)atoi(seconds) : 1;
+  while (left > 0) left = sleep(left);  // signals interrupt it
 }
 
 ssize_t pwrite64(int file, const void* from, size_t bytes, off64_t at) {

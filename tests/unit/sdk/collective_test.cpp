@@ -36,6 +36,25 @@ class Arguments : public testing::Test {
   baleen_collective_spec_t spec{};
 };
 
+/// Their bytes are moved by whatever moves; sums and maxima have none.
+TEST_F(Arguments, OfEightBitsAreMovedAndNotReduced) {
+  entry.count = 4;
+  entry.block = 1;
+  for (const baleen_dtype_t dtype : {BALEEN_E4M3, BALEEN_E5M2}) {
+    spec.dtype = dtype;
+    for (const baleen_reduction_t reduction : {BALEEN_SUM, BALEEN_MAXIMUM}) {
+      spec.reduction = reduction;
+      for (const baleen_collective_t op : {BALEEN_ALL_REDUCE, BALEEN_REDUCE_SCATTER, BALEEN_REDUCE}) {
+        spec.op = op;
+        EXPECT_NE(refused().find(": 8 bits are moved and not reduced; cast them first"), std::string::npos)
+            << refused();
+      }
+    }
+    spec.op = BALEEN_ALL_GATHER;
+    EXPECT_EQ(good().width(), 1u);
+  }
+}
+
 TEST_F(Arguments, CrossTheAbiAsTheyAre) {
   entry.count = 16;
   entry.block = 4;

@@ -152,6 +152,7 @@ TEST(Includes, TheSdkStandsOnTheStandardLibraries) {
 TEST(Includes, OnlyUnitTestsAndBenchmarksSeeTheInside) {
   EXPECT_TRUE(allowed("tests/unit/compiler/graph/x_test.cpp", "compiler/graph/graph.hpp", false));
   EXPECT_TRUE(allowed("tests/bench/ops/x.cpp", "compiler/graph/graph.hpp", false));
+  EXPECT_TRUE(allowed("tests/fuzz/manifest/x_target.cpp", "frontend/toml/manifest.hpp", false));
   EXPECT_FALSE(allowed("tests/conformance/data/x_test.cpp", "compiler/graph/graph.hpp", false));
   EXPECT_FALSE(allowed("tests/golden/x_test.cpp", "compiler/graph/graph.hpp", false));
 }

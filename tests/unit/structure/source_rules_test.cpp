@@ -1,4 +1,4 @@
-/// \file What every source keeps to: its types have names of their own, its lines an end.
+/// \file What every source keeps to: its types have names of their own, its lines an end, and so has it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,11 +89,13 @@ std::size_t columns(const std::string& line) {
       std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+constexpr const char* kTops[] = {"core",       "compiler",   "frontend",   "sdk",   "plugins",
+                                 "strategies", "optimizers", "transports", "tests", "examples"};
+
 TEST(Lines, HaveAtMost120Columns) {
   const fs::path root = source_dir();
   int seen = 0;
-  for (const char* top : {"core", "compiler", "frontend", "sdk", "plugins", "strategies", "optimizers", "transports",
-                          "tests", "examples"}) {
+  for (const char* top : kTops) {
     for (const fs::path& path : sources_below(root / top)) {
       std::ifstream file(path);
       int number = 0;
@@ -105,6 +107,37 @@ TEST(Lines, HaveAtMost120Columns) {
   }
   EXPECT_GT(seen, 10'000) << "the scan found next to nothing under " << root;
   EXPECT_EQ(columns("a \xC2\xB7 b"), 5u);
+}
+
+/// Longer ones, by how much, and why.
+const std::map<std::string, std::ptrdiff_t>& longer_sources() {
+  static const std::map<std::string, std::ptrdiff_t> all = {
+      // Plugins that `baleen new` copies, each in one file.
+      {"sdk/template/pipes.cpp", 640},
+      {"sdk/template/loops.cpp", 520},
+  };
+  return all;
+}
+
+TEST(Sources, HaveAtMost500Lines) {
+  constexpr std::ptrdiff_t kMost = 500;
+  const fs::path root = source_dir();
+  std::set<std::string> excused;
+  int seen = 0;
+  for (const char* top : kTops) {
+    for (const fs::path& path : sources_below(root / top)) {
+      const std::string name = path.lexically_relative(root).generic_string(), text = content(path);
+      const auto named = longer_sources().find(name);
+      const std::ptrdiff_t most = named == longer_sources().end() ? kMost : named->second;
+      const std::ptrdiff_t lines = std::count(text.begin(), text.end(), '\n');
+      EXPECT_LE(lines, most) << name << ": it most likely holds two ideas; give the second a file of its own";
+      if (lines > kMost) excused.insert(name);
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 1'000) << "the scan found next to nothing under " << root;
+  for (const auto& [name, most] : longer_sources())
+    EXPECT_TRUE(excused.contains(name)) << name << " is excused and has " << kMost << " lines at most";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// \file Rows of bf16 and fp16 to the type that computes and back.
+/// \file Rows of bf16, fp16, e4m3 and e5m2 to the type that computes and back.
 #include "stored.hpp"
 #include "tables.hpp"
 
@@ -63,18 +63,24 @@ template <class T>
 void widen(T* out, const void* in, Storage storage, Index n) {
   if (storage == Storage::kBf16) return widen_row(out, static_cast<const Bf16*>(in), n);
   if (storage == Storage::kFp16) return widen_row(out, static_cast<const Fp16*>(in), n);
+  if (storage == Storage::kE4m3) return widen_row(out, static_cast<const E4m3*>(in), n);
+  if (storage == Storage::kE5m2) return widen_row(out, static_cast<const E5m2*>(in), n);
   __builtin_memmove(out, in, static_cast<std::size_t>(n) * sizeof(T));
 }
 template <class T>
 void narrow(void* out, const T* in, Storage storage, Index n) {
   if (storage == Storage::kBf16) return narrow_row(static_cast<Bf16*>(out), in, n);
   if (storage == Storage::kFp16) return narrow_row(static_cast<Fp16*>(out), in, n);
+  if (storage == Storage::kE4m3) return narrow_row(static_cast<E4m3*>(out), in, n);
+  if (storage == Storage::kE5m2) return narrow_row(static_cast<E5m2*>(out), in, n);
   __builtin_memmove(out, in, static_cast<std::size_t>(n) * sizeof(T));
 }
 template <class T>
 void round(T* out, const T* in, Storage storage, Index n) {
   if (storage == Storage::kBf16) return round_row<Bf16>(out, in, n);
   if (storage == Storage::kFp16) return round_row<Fp16>(out, in, n);
+  if (storage == Storage::kE4m3) return round_row<E4m3>(out, in, n);
+  if (storage == Storage::kE5m2) return round_row<E5m2>(out, in, n);
   __builtin_memmove(out, in, static_cast<std::size_t>(n) * sizeof(T));
 }
 

@@ -48,6 +48,11 @@ BALEEN_INLINE void copy_some(float* to, const Fp16* from) {
 #endif
 }
 
+template <class Stored, std::enable_if_t<sizeof(Stored) == 1, int> = 0>
+BALEEN_INLINE void copy_some(float* to, const Stored* from) {
+  for (Index i = 0; i < kCopied; ++i) to[i] = widened_one(from[i]);
+}
+
 // Depth [first, last) of rows in slivers as high as the tile: sliver[k][row], zeros beyond the last row. Where a row's
 // neighbour is the next element, all rows pass together, so that memory is read along its lines. There, what a copy
 // writes beyond its sliver's rows is written again by the next depth, and at the last depth nothing is.

@@ -53,10 +53,10 @@ void norm_row(T* y, const T* x, const T* gamma, const T* beta, T epsilon, Index 
   }
 }
 
-// With h = (x - mean) rstd and g = gamma dy: dx = rstd (g - avg(g) - h avg(g h)); without mean, no avg(g).
+// With h = (x - mean) rstd and g = gamma dy: dx = rstd (g - avg(g) - h avg(g h)) + added; without mean, no avg(g).
 template <class T>
-void norm_grad_row(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const T* mean_in, Index n, T* dgamma,
-                   T* dbeta) {
+void norm_grad_row(T* dx, const T* x, const T* gamma, const T* dy, const T* added, T rstd, const T* mean_in, Index n,
+                   T* dgamma, T* dbeta) {
   const T count = static_cast<T>(n), mean = mean_in ? *mean_in : T(0);
   const T average = mean_in ? sum_terms<T>(Product<T>{gamma, dy}, 0, n) / count : T(0);
   const T slope = sum_terms<T>(Weighted<T>{x, gamma, dy, mean}, 0, n) * rstd / count;
@@ -70,6 +70,9 @@ void norm_grad_row(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const
     dgamma[i] += d * h;
     dx[i] = rstd * (gamma[i] * d - average - h * slope);
   }
+  if (!added) return;
+#pragma GCC ivdep
+  for (Index i = 0; i < n; ++i) dx[i] += added[i];  // apart, so that nothing is rounded less than by two kernels
 }
 
 template <class T>

@@ -20,7 +20,7 @@ BALEEN_INLINE InputRows rows_of(const T* data, Index stride) {
 /// Asks for rows that are needed soon; they may lie too far apart for the processor to foresee them.
 template <class T>
 void prefetch(InputRows in, Index first, Index count, Index width) {
-  const Index bytes = width * (in.storage == Storage::kOwn ? static_cast<Index>(sizeof(T)) : 2);
+  const Index bytes = width * with_stored<T>(in.data, in.storage, [](auto* x) { return Index{sizeof(*x)}; });
   for (Index j = 0; j < count; ++j)
     for (Index at = 0; at < bytes; at += 64) __builtin_prefetch(in.at(first + j) + at, 0, 2);
 }
@@ -46,7 +46,7 @@ template <class T>
 void unpack(char* out, Storage storage, const T* in, Index width) {
   with_stored<T>(out, storage, [=](auto* row) {
     Index e = 0;
-    if constexpr (sizeof(*row) == 2)
+    if constexpr (sizeof(*row) < 4)
       for (; e + kLanes<T> <= width; e += kLanes<T>) store_as(row + e, load(in + e));
     for (; e < width; ++e) store_one(row + e, in[e]);
   });

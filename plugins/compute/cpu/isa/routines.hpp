@@ -7,8 +7,8 @@ namespace baleen::cpu {
 
 using Index = std::int64_t;
 
-/// How the elements of an operand lie in memory: as the type that computes, or beside fp32 in 16 bits.
-enum class Storage : std::uint32_t { kOwn, kBf16, kFp16 };
+/// How the elements of an operand lie in memory: as the type that computes, or beside fp32 in 16 or 8 bits.
+enum class Storage : std::uint32_t { kOwn, kBf16, kFp16, kE4m3, kE5m2 };
 
 /// Queries and keys of one block of attention.
 constexpr Index kAttentionBlock = 64;
@@ -97,9 +97,10 @@ struct RoutinesOf {
   void (*add_scaled)(T* acc, const T* x, T factor, Index n);
   /// One row of layer norm (mean_out not null) or rms norm; beta may be null.
   void (*norm_row)(T* y, const T* x, const T* gamma, const T* beta, T epsilon, Index n, T* rstd, T* mean);
-  /// One row of the gradient; adds to dgamma and, unless null, dbeta. `mean` is null for rms norm.
-  void (*norm_grad_row)(T* dx, const T* x, const T* gamma, const T* dy, T rstd, const T* mean, Index n, T* dgamma,
-                        T* dbeta);
+  /// One row of the gradient, to which `added` is added unless it is null (it lies elsewhere than dx); adds to dgamma
+  /// and, unless null, dbeta. `mean` is null for rms norm.
+  void (*norm_grad_row)(T* dx, const T* x, const T* gamma, const T* dy, const T* added, T rstd, const T* mean, Index n,
+                        T* dgamma, T* dbeta);
   /// The tile that blocks of `gemm` should be made of.
   Index gemm_rows, gemm_columns;
   /// Elements from one packed sliver of gemm_rows rows to the next, and from one panel of gemm_columns columns.

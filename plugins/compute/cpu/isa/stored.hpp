@@ -1,5 +1,5 @@
-/// \file Vectors of elements that are stored in 16 bits beside fp32, widened on loading and rounded to nearest even on
-/// storing.
+/// \file Vectors of elements that are stored in 16 or 8 bits beside fp32, widened on loading and rounded to nearest
+/// even on storing.
 ///
 /// Included once per instruction set.
 #pragma once
@@ -19,9 +19,17 @@ struct Bf16 {
 struct Fp16 {
   uint16_t bits;
 };
+struct E4m3 {
+  uint8_t bits;
+};
+struct E5m2 {
+  uint8_t bits;
+};
 
 typedef uint16_t Halves __attribute__((vector_size(32), may_alias));
 typedef uint16_t LooseHalves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef uint8_t Bytes __attribute__((vector_size(16), may_alias));
+typedef uint8_t LooseBytes __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t Words __attribute__((vector_size(64), may_alias));
 typedef int32_t Integers __attribute__((vector_size(64), may_alias));
 
@@ -70,20 +78,56 @@ BALEEN_INLINE Halves narrowed(Vector<float> x, Fp16) {
 #endif
 }
 
+// The formulas of fp8.hpp.
+BALEEN_INLINE Vector<float> widened(Bytes b, E4m3) {
+  const Words bits = __builtin_convertvector(b, Words), sign = (bits & 0x80u) << 24, rest = bits & 0x7fu;
+  const Words normal = rest == 0x7fu ? Words{} + 0x7fc00000u : (rest << 20) + ((127u - 7u) << 23);
+  const Vector<float> small = __builtin_convertvector((Integers)rest, Vector<float>) * 0x1p-9f;
+  return (Vector<float>)(sign | (rest < 0x08u ? (Words)small : normal));
+}
+BALEEN_INLINE Bytes narrowed(Vector<float> x, E4m3) {
+  const Words bits = (Words)x, sign = (bits >> 24) & 0x80u, rest = bits & 0x7fffffffu;
+  const Words normal = (rest - ((127u - 7u) << 23) + 0x7ffffu + ((rest >> 20) & 1u)) >> 20;
+  const Words small = (Words)((Vector<float>)rest + 0x1p14f) - 0x46800000u;
+  const Words finite = rest < 0x3c800000u ? small : normal > 0x7eu ? Words{} + 0x7eu : normal;
+  return __builtin_convertvector(sign | (rest >= 0x7f800000u ? Words{} + 0x7fu : finite), Bytes);
+}
+BALEEN_INLINE Vector<float> widened(Bytes b, E5m2) { return widened(__builtin_convertvector(b, Halves) << 8, Fp16{}); }
+BALEEN_INLINE Bytes narrowed(Vector<float> x, E5m2) {
+  const Words bits = (Words)x, sign = (bits >> 24) & 0x80u, rest = bits & 0x7fffffffu;
+  const Words normal = (rest - ((127u - 15u) << 23) + 0xfffffu + ((rest >> 21) & 1u)) >> 21;
+  const Words small = (Words)((Vector<float>)rest + 0x1p7f) - 0x43000000u;
+  const Words finite = rest < 0x38800000u ? small : normal > 0x7bu ? Words{} + 0x7bu : normal;
+  const Words other = rest > 0x7f800000u ? Words{} + 0x7eu : Words{} + 0x7cu;
+  return __builtin_convertvector(sign | (rest >= 0x7f800000u ? other : finite), Bytes);
+}
+
+/// A vector's elements where they lie in memory.
+template <std::size_t kBytes>
+struct LooseOf {
+  typedef LooseHalves type;
+};
+template <>
+struct LooseOf<1> {
+  typedef LooseBytes type;
+};
+template <class Stored>
+using Loose = typename LooseOf<sizeof(Stored)>::type;
+
 /// As many elements as a vector of T has lanes, as T.
 template <class T, class Stored>
 BALEEN_INLINE Vector<T> load_as(const Stored* p) {
   if constexpr (sizeof(Stored) == sizeof(T))
     return load(p);
   else
-    return widened(*reinterpret_cast<const LooseHalves*>(p), Stored{});
+    return widened(*reinterpret_cast<const Loose<Stored>*>(p), Stored{});
 }
 template <class Stored>
 BALEEN_INLINE void store_as(Stored* p, Vector<float> x) {
   if constexpr (sizeof(Stored) == sizeof(float))
     store(p, x);
   else
-    *reinterpret_cast<LooseHalves*>(p) = narrowed(x, Stored{});
+    *reinterpret_cast<Loose<Stored>*>(p) = narrowed(x, Stored{});
 }
 
 BALEEN_INLINE float widened_one(Bf16 x) {
@@ -99,6 +143,9 @@ BALEEN_INLINE float widened_one(Fp16 x) {
   return widened(Halves{x.bits}, x)[0];
 #endif
 }
+
+BALEEN_INLINE float widened_one(E4m3 x) { return widened(Bytes{x.bits}, x)[0]; }
+BALEEN_INLINE float widened_one(E5m2 x) { return widened_one(Fp16{static_cast<uint16_t>(x.bits << 8)}); }
 
 /// One element as T.
 template <class T, class Stored>
@@ -125,6 +172,8 @@ BALEEN_INLINE auto with_stored(Byte* p, Storage storage, const Body& body) {
   if constexpr (sizeof(T) == 4) {
     if (storage == Storage::kBf16) return body(reinterpret_cast<Like<Byte, Bf16>*>(p));
     if (storage == Storage::kFp16) return body(reinterpret_cast<Like<Byte, Fp16>*>(p));
+    if (storage == Storage::kE4m3) return body(reinterpret_cast<Like<Byte, E4m3>*>(p));
+    if (storage == Storage::kE5m2) return body(reinterpret_cast<Like<Byte, E5m2>*>(p));
   }
   return body(reinterpret_cast<Like<Byte, T>*>(p));
 }

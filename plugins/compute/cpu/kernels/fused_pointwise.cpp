@@ -145,7 +145,7 @@ std::unique_ptr<Kernel> make_fused_pointwise(const Context& context, const Point
     bool one = input;
     for (std::size_t d = 0; d < walk.rank(); ++d) one = one && walk.stride(i, d) == 0;
     const Storage storage = storage_of(x.tensor.dtype);
-    const bool readable = x.tensor.dtype == kDtype<T> || (input && storage != Storage::kOwn);
+    const bool readable = x.tensor.dtype == kDtype<T> || (input && dtype_size(x.tensor.dtype) == 2);
     if (!one && (walk.inner_stride(i) != 1 || !readable)) return nullptr;
     if (input) inputs.push_back({one, storage});
   }

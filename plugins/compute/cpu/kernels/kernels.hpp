@@ -9,9 +9,12 @@ Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const baleen_regi
 Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_t&);
 /// Of a region that `is_sum_of_squares`.
 Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context&, const baleen_region_t&);
+/// Of a region that `is_largest_magnitude`.
+Result<std::unique_ptr<Kernel>> make_largest_magnitude(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_softmax(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_softmax_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_norm(const Context&, const baleen_region_t&);
+/// Also of a region with a `norm_grad_and_sum`.
 Result<std::unique_ptr<Kernel>> make_norm_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_attention(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_attention_grad(const Context&, const baleen_region_t&);

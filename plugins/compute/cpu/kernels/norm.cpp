@@ -79,21 +79,23 @@ class NormKernel : public Kernel {
 template <class T>
 class NormGradKernel : public Kernel {
  public:
-  NormGradKernel(const Context& context, const Source& source)
+  NormGradKernel(const Context& context, const Source& source, const std::optional<NormGradAndSum>& and_sum)
       : context_(context),
         x_(source.in(0)),
         gamma_(source.in(1)),
         dy_(source.in(2)),
         rstd_(source.in(3)),
-        dx_(source.out(0)),
+        dx_(and_sum ? and_sum->sum : source.out(0)),
         dgamma_(source.out(1)),
+        added_(and_sum ? and_sum->added : x_),
         layer_(source.op().text("kind") == "layer"),
         has_beta_(source.outputs() > 2),
+        adds_(and_sum.has_value()),
         width_(x_.extent(x_.rank() - 1)),
         stored_(context) {
     mean_ = layer_ ? source.in(4) : rstd_;
     if (has_beta_) dbeta_ = source.out(2);
-    rows_ = leading_walk(x_.rank() - 1, {&x_, &dy_, &dx_, &rstd_, &mean_});
+    rows_ = leading_walk(x_.rank() - 1, {&x_, &dy_, &dx_, &rstd_, &mean_, &added_});
     partials_ = Partials(rows_.size(), kRows, has_beta_ ? 2 * width_ : width_);
     parameters_ = {converts(gamma_), width_};
     spare_ = SpareRows<T>(context, converts(x_) || converts(dy_) || converts(dx_), 2, width_);
@@ -115,10 +117,11 @@ class NormGradKernel : public Kernel {
       for (std::int64_t row = partials_.begin(block); row < partials_.end(block); ++row) {
         const T* x = stored_.read(launch, x_, rows_.offset(0, row), width_, spare);
         const T* dy = stored_.read(launch, dy_, rows_.offset(1, row), width_, other);
+        const T* added = adds_ ? added_.template at<T>(launch) + rows_.offset(5, row) : nullptr;
         T* dx = stored_.target(launch, dx_, rows_.offset(2, row), other);
         const T rstd = stored_.one(launch, rstd_, rows_.offset(3, row));
         const T mean = layer_ ? stored_.one(launch, mean_, rows_.offset(4, row)) : T(0);
-        f.norm_grad_row(dx, x, gamma, dy, rstd, layer_ ? &mean : nullptr, width_, dgamma, dbeta);
+        f.norm_grad_row(dx, x, gamma, dy, added, rstd, layer_ ? &mean : nullptr, width_, dgamma, dbeta);
         stored_.wrote(launch, dx_, rows_.offset(2, row), width_, dx);
       }
     });
@@ -132,8 +135,8 @@ class NormGradKernel : public Kernel {
   static constexpr std::int64_t kRows = 32;
 
   const Context& context_;
-  Operand x_, gamma_, dy_, rstd_, mean_, dx_, dgamma_, dbeta_;
-  bool layer_, has_beta_;
+  Operand x_, gamma_, dy_, rstd_, mean_, dx_, dgamma_, dbeta_, added_;
+  bool layer_, has_beta_, adds_;
   std::int64_t width_;
   Walk rows_;
   StoredAccess<T> stored_;
@@ -163,7 +166,7 @@ Result<std::unique_ptr<Kernel>> make_norm_grad(const Context& context, const bal
   const Source source(region);
   BALEEN_TRY(check_kind(source));
   return with_float(source.in(0).tensor.dtype, [&]<class T>() -> std::unique_ptr<Kernel> {
-    return std::make_unique<NormGradKernel<T>>(context, source);
+    return std::make_unique<NormGradKernel<T>>(context, source, norm_grad_and_sum(region));
   });
 }
 

@@ -1,5 +1,8 @@
-/// \file reduce: sums (of squares too) and maxima over some dimensions, in an order that depends on the shape alone.
+/// \file reduce: sums (of squares too) and maxima (of magnitudes too) over some dimensions, in an order that depends on
+/// the shape alone.
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 
 #include "kernels.hpp"
@@ -39,8 +42,22 @@ Split split(const Operand& x, const Operand& y, std::span<const std::int64_t> di
   return {Walk(kept, kept_strides), Walk(reduced, reduced_strides)};
 }
 
-/// What is combined: sums of elements or of their squares, or the largest.
-enum class Terms { kElements, kSquares, kLargest };
+/// In eight chains, which do not wait for each other.
+template <class T>
+T largest_magnitude(const T* x, std::int64_t count) {
+  constexpr std::int64_t kChains = 8;
+  std::array<T, kChains> most;
+  most.fill(-std::numeric_limits<T>::infinity());
+  std::int64_t i = 0;
+  for (; i + kChains <= count; i += kChains)
+    for (std::int64_t j = 0; j < kChains; ++j) most[j] = larger(most[j], std::abs(x[i + j]));
+  for (; i < count; ++i) most[0] = larger(most[0], std::abs(x[i]));
+  for (std::int64_t j = 1; j < kChains; ++j) most[0] = larger(most[0], most[j]);
+  return most[0];
+}
+
+/// What is combined: sums of elements or of their squares, or the largest element or magnitude.
+enum class Terms { kElements, kSquares, kLargest, kMagnitudes };
 
 template <class T>
 class ReduceKernel : public Kernel {
@@ -50,8 +67,8 @@ class ReduceKernel : public Kernel {
         x_(x),
         y_(y),
         split_(std::move(split)),
-        is_max_(terms == Terms::kLargest),
-        squares_(terms == Terms::kSquares),
+        is_max_(terms == Terms::kLargest || terms == Terms::kMagnitudes),
+        terms_(terms),
         stored_(context) {
     by_columns_ = split_.kept.size() > 1 && split_.kept.inner_stride(0) == 1 &&
                   !(split_.reduced.size() > 1 && split_.reduced.inner_stride(0) == 1);
@@ -115,7 +132,8 @@ class ReduceKernel : public Kernel {
       terms = static_cast<const T*>(element(launch, x_, from));
     else
       load_row(f, gathered, element(launch, x_, from), x_.tensor.dtype, stride, end - begin);
-    if (squares_) return f.dot(terms, terms, end - begin);
+    if (terms_ == Terms::kSquares) return f.dot(terms, terms, end - begin);
+    if (terms_ == Terms::kMagnitudes) return largest_magnitude(terms, end - begin);
     return is_max_ ? f.max(terms, end - begin) : f.sum(terms, end - begin);
   }
 
@@ -149,11 +167,11 @@ class ReduceKernel : public Kernel {
     merge(level, tree(launch, x, begin + half, end, width, level + kColumns), width);
     return level;
   }
-  // A row of x, or its squares in `spare`.
+  // A row of x, or its squares or magnitudes in `spare`.
   const T* term(const baleen_launch_t& launch, std::int64_t x, std::int64_t width, T* spare) const {
     const T* const row = stored_.read(launch, x_, x, width, spare);
-    if (!squares_) return row;
-    for (std::int64_t i = 0; i < width; ++i) spare[i] = row[i] * row[i];
+    if (terms_ == Terms::kElements || terms_ == Terms::kLargest) return row;
+    for (std::int64_t i = 0; i < width; ++i) spare[i] = terms_ == Terms::kSquares ? row[i] * row[i] : std::abs(row[i]);
     return spare;
   }
   void merge(T* to, const T* from, std::int64_t width) const {
@@ -166,7 +184,9 @@ class ReduceKernel : public Kernel {
   const Context& context_;
   Operand x_, y_;
   Split split_;
-  bool is_max_, squares_, by_columns_;
+  bool is_max_;
+  Terms terms_;
+  bool by_columns_;
   std::int64_t thread_elements_;
   StoredAccess<T> stored_;
   Partials partials_;
@@ -193,6 +213,10 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen
 
 Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context& context, const baleen_region_t& region) {
   return make(context, Source(region, 0).in(0), Source(region, 1), Terms::kSquares);
+}
+
+Result<std::unique_ptr<Kernel>> make_largest_magnitude(const Context& context, const baleen_region_t& region) {
+  return make(context, Source(region, 0).in(0), Source(region, 1), Terms::kMagnitudes);
 }
 
 }  // namespace baleen::cpu

@@ -41,16 +41,17 @@ __device__ void norm(const NormArgs& args) {
 template <class T>
 struct GradRow {
   __device__ GradRow(const NormGradArgs& args, int64_t row) {
-    int64_t at[5];
+    int64_t at[6];
     args.rows.leading.offsets(row, at);
     x = {args.x, at[0], args.rows.inner[0]};
     dy = {args.dy, at[1], args.rows.inner[1]};
     dx = {args.dx, at[2], args.rows.inner[2]};
+    added = {args.added, at[5], args.rows.inner[5]};
     gamma = {args.gamma, 0, args.gamma_stride};
     rstd = load<T>(args.rstd, at[3]);
     mean = args.layer ? load<T>(args.mean, at[4]) : T(0);
   }
-  Row<T> x, dy, dx, gamma;
+  Row<T> x, dy, dx, gamma, added;
   T rstd, mean;
 };
 
@@ -81,6 +82,11 @@ __device__ void norm_grad_row(const NormGradArgs& args, int64_t row, T* sums) {
   total = args.layer ? fold_block<Sum<T>>(total) / static_cast<T>(width) : T(0);
   each_of<kMost>(width, r.x, r.dy, r.gamma, [&](int64_t i, auto& x, auto& d, auto& g) {
     for (int k = 0; k < BALEEN_LENGTH(x); ++k) x[k] = r.rstd * (d[k] * g[k] - total - (x[k] - r.mean) * r.rstd * dot);
+    if (args.adds) {
+      T more[BALEEN_LENGTH(x)];
+      r.added.load(i, more);
+      for (int k = 0; k < BALEEN_LENGTH(x); ++k) x[k] = add_apart(as_stored(args.dx, x[k]), more[k]);
+    }
     r.dx.store(i, x);
   });
 }

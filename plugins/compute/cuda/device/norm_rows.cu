@@ -121,19 +121,22 @@ __device__ __forceinline__ void norm_row(const NormArgs& args) {
 template <class S, int kEach, bool kBlock>
 struct GradRow {
   using Mine = Part<S, kEach, kBlock>;
+  static constexpr bool kAdds = true;
 
   __device__ __forceinline__ void fetch(const NormGradArgs& args, const Mine& part, int64_t row) {
-    int64_t at[5];
+    int64_t at[6];
     args.rows.leading.offsets(row, at);
     part.load(static_cast<const S*>(args.x.data) + at[0], x);
     part.load(static_cast<const S*>(args.dy.data) + at[1], dy);
     dx = static_cast<S*>(args.dx.data) + at[2];
+    added = static_cast<const S*>(args.added.data) + at[5];
     rstd = static_cast<const float*>(args.rstd.data)[at[3]];
     mean = args.layer ? static_cast<const float*>(args.mean.data)[at[4]] : 0.0f;
   }
   __device__ __forceinline__ const Raw& x_of(const Mine&, int pack) const { return x[pack]; }
   __device__ __forceinline__ const Raw& dy_of(const Mine&, int pack) const { return dy[pack]; }
   __device__ __forceinline__ S* result(const NormGradArgs&, int64_t) const { return dx; }
+  __device__ __forceinline__ const S* to_add(const NormGradArgs&, int64_t) const { return added; }
   /// Before the packs are read once more.
   __device__ __forceinline__ void again() {
     forget(x);
@@ -142,6 +145,7 @@ struct GradRow {
 
   Raw x[Mine::kPacks], dy[Mine::kPacks];
   S* dx;
+  const S* added;
   float rstd, mean;
 };
 
@@ -150,9 +154,10 @@ struct GradRow {
 template <class S, int kEach>
 struct StagedRow {
   using Mine = Part<S, kEach, false>;
+  static constexpr bool kAdds = kEach <= kMostAdded;  ///< more would leave no registers
 
   __device__ __forceinline__ void fetch(const NormGradArgs& args, const Mine& part, int64_t row, S* stage) {
-    int64_t at[5];
+    int64_t at[6];
     args.rows.leading.offsets(row, at);
     place = stage;
     BALEEN_UNROLL
@@ -165,9 +170,14 @@ struct StagedRow {
     mean = args.layer ? static_cast<const float*>(args.mean.data)[at[4]] : 0.0f;
   }
   __device__ __forceinline__ S* result(const NormGradArgs& args, int64_t row) const {
-    int64_t at[5];
+    int64_t at[6];
     args.rows.leading.offsets(row, at);
     return static_cast<S*>(args.dx.data) + at[2];
+  }
+  __device__ __forceinline__ const S* to_add(const NormGradArgs& args, int64_t row) const {
+    int64_t at[6];
+    args.rows.leading.offsets(row, at);
+    return static_cast<const S*>(args.added.data) + at[5];
   }
   __device__ __forceinline__ Raw x_of(const Mine& part, int pack) const {
     return *reinterpret_cast<const Raw*>(place + part.at(pack));
@@ -237,7 +247,8 @@ struct Columns {
     }
   }
 
-  /// Adds a row's part and writes its dx = rstd (dy g - mean(dy g) - n mean(dy g n)), n being (x - mean) rstd.
+  /// Adds a row's part and writes its dx = rstd (dy g - mean(dy g) - n mean(dy g n)), n being (x - mean) rstd, and what
+  /// is added to it.
   template <class Row>
   __device__ __forceinline__ void take(const NormGradArgs& args, Row& row, int64_t turn) {
     const float width = static_cast<float>(part.width);
@@ -271,8 +282,17 @@ struct Columns {
       widen_raw<S>(row.dy_of(part, p), dy);
       BALEEN_UNROLL
       for (int k = 0; k < kWide; ++k) x[k] = dy[k] * g[k] * row.rstd + ((x[k] - row.mean) * of_x + of_all);
+      if constexpr (Row::kAdds)
+        if (args.adds) add_pack(row.to_add(args, turn) + part.at(p), x);
       store_as<S>(dx, part.at(p), x);
     }
+  }
+
+  static __device__ __forceinline__ void add_pack(const S* from, float (&to)[kWide]) {
+    float more[kWide];
+    widen_raw<S>(*reinterpret_cast<const Raw*>(from), more);
+    BALEEN_UNROLL
+    for (int k = 0; k < kWide; ++k) to[k] = add_apart(as_stored<S>(to[k]), more[k]);
   }
 
   /// Adds a pack's sums to a quad, or sets it where they are the first.

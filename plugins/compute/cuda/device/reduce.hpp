@@ -5,6 +5,9 @@
 
 namespace baleen::cuda {
 
+/// What is reduced of an element: squares are summed, of magnitudes the largest is found.
+enum Taken : int32_t { kTakenItself, kTakenSquare, kTakenMagnitude };
+
 /// First pass: a partial result per kept element and block of reduced positions, at out[block * kept + element]; or the
 /// result itself, through `y`, where there is one block.
 struct ReduceArgs {
@@ -15,7 +18,7 @@ struct ReduceArgs {
   int64_t block;   // reduced positions per block; of packs by rows, whole packs
   int32_t packs;   // neighbours of the reduced dimensions (by rows) or the kept ones (by columns) lie in packs
   int32_t is_max;
-  int32_t squares;  // sums only: of each element's square
+  int32_t taken;
 };
 /// Second pass: adds the blocks' partials.
 struct ReducePartialsArgs {

@@ -26,6 +26,8 @@ constexpr int norm_resident(int by_lane) { return by_lane <= 32 ? 8 : 4; }
 /// The gradient, of elements of so many bytes: how many elements of a row stay in a lane's registers. Rows of more are
 /// staged: they come through shared memory, kStages of them at a time for each warp.
 constexpr int kMostInRegisters = 32, kStages = 2;
+/// Elements of a lane's part of a row that comes through shared memory, to which something may be added.
+constexpr int kMostAdded = 40;
 constexpr int64_t most_held_by_warp(int bytes) { return bytes == 2 ? 1792 : 32 * kMostInRegisters; }
 constexpr int norm_grad_resident(int bytes, int by_lane) {
   if (by_lane > kMostInRegisters) return 3;
@@ -48,11 +50,12 @@ struct NormArgs {
   double epsilon;
 };
 struct NormGradArgs {
-  Rows<5> rows;  // x, dy, dx, rstd, mean
+  Rows<6> rows;  // x, dy, dx, rstd, mean, added
   Values x, gamma, dy, rstd, mean, dx;
+  Values added;  // to dx, if `adds`
   void* partials;
   int64_t gamma_stride;
-  int32_t has_beta, layer;
+  int32_t has_beta, layer, adds;
 };
 /// Adds the blocks' partials: dgamma and, behind it, dbeta.
 struct NormGradSumArgs {

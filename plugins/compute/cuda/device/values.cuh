@@ -36,6 +36,23 @@ __device__ __forceinline__ void store_as(void* data, int64_t at, const float (&i
   *reinterpret_cast<Packed<S, kCount>*>(static_cast<S*>(data) + at) = pack;
 }
 
+/// What it is once it was stored as S.
+template <class S>
+__device__ __forceinline__ float as_stored(float x) {
+  S there;
+  narrow(x, there);
+  return widen(there);
+}
+__device__ __forceinline__ float as_stored(const Values& like, float x) {
+  return like.stored == kStoredF32    ? x
+         : like.stored == kStoredBf16 ? as_stored<__nv_bfloat16>(x)
+                                      : as_stored<__half>(x);
+}
+__device__ __forceinline__ double as_stored(const Values&, double x) { return x; }
+/// A sum by itself, whatever products its terms come from: with the bits of one kernel behind the other.
+__device__ __forceinline__ float add_apart(float x, float y) { return __fadd_rn(x, y); }
+__device__ __forceinline__ double add_apart(double x, double y) { return __dadd_rn(x, y); }
+
 /// Neighbours from element `at` on, which is a multiple of their number.
 template <int kCount>
 __device__ __forceinline__ void load_pack(const Values& from, int64_t at, float (&out)[kCount]) {

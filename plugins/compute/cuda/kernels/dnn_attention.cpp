@@ -166,7 +166,9 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
                                   " MiB of scratch; plans of ranks count with " + std::to_string(*most >> 20) + " MiB");
     return nullptr;
   }
-  return std::make_unique<DnnAttentionKernel>(roles, roles.scale, causal, shape.batch, *plan, std::move(own));
+  auto kernel = std::make_unique<DnnAttentionKernel>(roles, roles.scale, causal, shape.batch, *plan, std::move(own));
+  warm_up(context, region, std::string(source.op().kind()) + " " + shape.key(), *kernel);
+  return kernel;
 }
 
 }  // namespace baleen::cuda

@@ -1,6 +1,7 @@
 /// \file A product and what stands behind it: one call of cuBLASLt where it takes the epilogue, else the product and a
 /// generated kernel in place.
 #include <algorithm>
+#include <mutex>
 
 #include "epilogue.hpp"
 #include "kernels.hpp"
@@ -69,6 +70,14 @@ class TwoStepKernel : public Kernel {
     kernel->products = {std::max(kernel->product_->kind, ProductKind::kTwoSteps)};
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
+  void begin() const override {
+    product_->begin();
+    after_->begin();
+  }
+  Status finish() override {
+    BALEEN_TRY(product_->finish());
+    return after_->finish();
+  }
   Status run(const Launch& launch) const override {
     BALEEN_TRY(product_->run(launch, launch.at<const char>(a_), launch.at<const char>(b_), launch.at<char>(y_),
                              launch.call.scratch));
@@ -81,7 +90,8 @@ class TwoStepKernel : public Kernel {
   std::unique_ptr<Kernel> after_;
 };
 
-/// By cuBLASLt's epilogue; in two steps where an address is not as it wants them, and once it refused a launch.
+/// By cuBLASLt's epilogue; in two steps where an address is not as it wants them, and once it refused a launch. The
+/// first launch of that sort compiles the second step, unless a trial was refused already.
 class EpilogueKernel : public Kernel {
  public:
   EpilogueKernel(const Context& context, const Roles& roles, std::unique_ptr<BlasProduct> product,
@@ -102,7 +112,11 @@ class EpilogueKernel : public Kernel {
                                              ", where an operand begins at no multiple of 16 bytes: there " +
                                              kInTwoSteps);
   }
-  const Kernel& two_steps() const { return *two_steps_; }
+  Kernel& two_steps() const { return *two_steps_; }
+  void begin() const override {
+    if (product_->is_refused()) two_steps_->begin();
+  }
+  Status finish() override { return product_->is_refused() ? two_steps_->finish() : Status(); }
   std::unique_ptr<Kernel> take_two_steps() { return std::move(two_steps_); }
 
   Status run(const Launch& launch) const override {
@@ -110,7 +124,11 @@ class EpilogueKernel : public Kernel {
     void* aux = epilogue_.kind == Epilogue::Kind::kGeluGrad ? launch.at(other_)
                 : epilogue_.sum                             ? launch.at(sum_)
                                                             : nullptr;
-    const auto in_two_steps = [&] { return two_steps_->run(launch); };
+    const auto in_two_steps = [&]() -> Status {
+      std::call_once(once_, [&] { finished_ = two_steps_->finish(); });
+      BALEEN_TRY(Status(finished_));
+      return two_steps_->run(launch);
+    };
     const char *a = launch.at<const char>(a_), *b = launch.at<const char>(b_);
     char* const y = launch.at<char>(y_);
     if ((reinterpret_cast<std::uintptr_t>(other) | reinterpret_cast<std::uintptr_t>(aux)) % kAligned != 0 ||
@@ -132,6 +150,8 @@ class EpilogueKernel : public Kernel {
   Epilogue epilogue_;
   std::unique_ptr<BlasProduct> product_;
   std::unique_ptr<Kernel> two_steps_;
+  mutable std::once_flag once_;
+  mutable Status finished_;  ///< of two_steps_
 };
 
 }  // namespace

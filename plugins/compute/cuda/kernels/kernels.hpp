@@ -15,7 +15,9 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const baleen_region_
 Result<std::unique_ptr<Kernel>> make_softmax(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_softmax_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_norm(const Context&, const baleen_region_t&);
+/// Also of a region with a `norm_grad_and_sum`; whether rows like those of the sum have a kernel that adds.
 Result<std::unique_ptr<Kernel>> make_norm_grad(const Context&, const baleen_region_t&);
+bool norm_grad_adds(const Operand& sum);
 Result<std::unique_ptr<Kernel>> make_attention(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_attention_grad(const Context&, const baleen_region_t&);
 Result<std::unique_ptr<Kernel>> make_embedding(const Context&, const baleen_region_t&);
@@ -42,8 +44,11 @@ Result<std::unique_ptr<Kernel>> make_of_kind(const Context&, const baleen_region
 std::unique_ptr<Kernel> make_dnn_attention(const Context&, const baleen_region_t&, std::unique_ptr<Kernel>& own);
 
 /// Whether `other` takes less time than `one` for the region, which `what` names. Measured once on this device and
-/// kept, where algorithms are measured too and the region has work enough; else false.
-bool is_faster(const Context&, const baleen_region_t&, const std::string& what, const Kernel& one, const Kernel& other);
+/// kept, where algorithms are measured too and the region has work enough; else false. Finishes `other` to measure it.
+bool is_faster(const Context&, const baleen_region_t&, const std::string& what, const Kernel& one, Kernel& other);
+
+/// Runs a library's kernel of the region once, where none of this key was.
+void warm_up(const Context&, const baleen_region_t&, const std::string& key, const Kernel& kernel);
 
 /// An op of a region of several.
 Result<std::unique_ptr<Kernel>> make_matmul(const Context&, const Source&);
@@ -51,6 +56,8 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context&, const Source&);
 
 /// Of a region that `is_sum_of_squares`.
 Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context&, const baleen_region_t&);
+/// Of a region that `is_largest_magnitude`.
+Result<std::unique_ptr<Kernel>> make_largest_magnitude(const Context&, const baleen_region_t&);
 
 /// A pointwise op with operands of the caller's choice.
 Result<std::unique_ptr<Kernel>> make_pointwise(const Context&, const Source&, std::vector<Operand> inputs,

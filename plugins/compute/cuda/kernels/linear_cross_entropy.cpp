@@ -11,10 +11,11 @@ constexpr std::int64_t kChunkBytes = std::int64_t{1} << 28, kLargeChunkBytes = s
 /// Tensor cores' fast kernels want rows that begin at multiples of 16 bytes; tiles are at most so wide.
 constexpr std::int64_t kTogether = 8, kTile = 128;
 
-/// Sizes and dtypes that both directions share. Logits are of the type that is computed in. Where w's rows begin at odd
-/// addresses, all products take copies with `columns` classes, of which those beyond `classes` are zeros.
+/// Sizes and dtypes that both directions share. Logits are of the type that is computed in; with `half_logits` of that
+/// of operands that share one of 16 bits. Where w's rows begin at odd addresses, all products take copies with
+/// `columns` classes, of which those beyond `classes` are zeros.
 struct Chunks {
-  Chunks(const Operand& x, const Operand& w, bool transposed)
+  Chunks(const Operand& x, const Operand& w, bool transposed, bool half_logits)
       : class_dim(transposed ? 0 : 1),
         x_type(x.tensor.dtype),
         w_type(w.tensor.dtype),
@@ -24,9 +25,10 @@ struct Chunks {
         classes(w.extent(class_dim)),
         w_class(w.stride(class_dim)),
         w_width(w.stride(1 - class_dim)) {
+    if (half_logits && shares_half()) logit_type = gradient_type = x_type;
     rows = width > 0 ? elements(x.tensor) / width : 0;
     pitch = ceil_div(classes, 16) * 16;
-    if (x_type == w_type && dtype_size(w_type) == 2 && w_class == 1 && w_width % kTogether != 0 && width > 1) {
+    if (shares_half() && w_class == 1 && w_width % kTogether != 0 && width > 1) {
       pads = true;
       pitch = ceil_div(classes, classes < 8 * kTile ? 16 : kTile) * (classes < 8 * kTile ? 16 : kTile);
       w_width = pitch;
@@ -48,6 +50,7 @@ struct Chunks {
     return padded(static_cast<std::uint64_t>(elements) * dtype_size(dtype));
   }
   bool in_place() const { return gradient_type == logit_type; }
+  bool shares_half() const { return x_type == w_type && dtype_size(x_type) == 2; }
 
   /// logits[count, classes] = x w
   Contraction logits(std::int64_t count) const {
@@ -153,13 +156,13 @@ Rows<kOperands> chunk_rows(const Chunks& chunks, const Operand& like,
 
 class LinearCrossEntropyKernel : public Kernel {
  public:
-  explicit LinearCrossEntropyKernel(const Source& source)
+  LinearCrossEntropyKernel(const Source& source, bool half_logits)
       : x_(source.in(0)),
         w_(source.in(1)),
         target_(source.in(2)),
         loss_(source.out(0)),
         lse_(source.out(1)),
-        chunks_(x_, w_, source.op().integer("transposed", 0) != 0) {
+        chunks_(x_, w_, source.op().integer("transposed", 0) != 0, half_logits) {
     args_ = cross_entropy_args(source.op(), make_held(w_, chunks_.class_dim));
     args_.rows = chunk_rows<4, 1>(chunks_, x_, {target_, loss_, lse_});
     ids = args_.range;
@@ -216,7 +219,7 @@ class LinearCrossEntropyKernel : public Kernel {
 /// The gradient; with four outputs the loss too, from the same logits.
 class LinearCrossEntropyGradKernel : public Kernel {
  public:
-  explicit LinearCrossEntropyGradKernel(const Source& source)
+  LinearCrossEntropyGradKernel(const Source& source, bool half_logits)
       : both_(source.outputs() == 4),
         x_(source.in(0)),
         w_(source.in(1)),
@@ -226,10 +229,10 @@ class LinearCrossEntropyGradKernel : public Kernel {
         dx_(source.out(both_ ? 2 : 0)),
         dw_(source.out(both_ ? 3 : 1)),
         kept_lse_(lse_),
-        chunks_(x_, w_, source.op().integer("transposed", 0) != 0) {
+        chunks_(x_, w_, source.op().integer("transposed", 0) != 0, half_logits) {
     // Tensor cores take operands of one dtype; where x and w share one of 16 bits, the logits' gradient is rounded to
     // it too, whatever dx and dw are.
-    if (chunks_.x_type == chunks_.w_type && dtype_size(chunks_.x_type) == 2) chunks_.gradient_type = chunks_.x_type;
+    if (chunks_.shares_half()) chunks_.gradient_type = chunks_.x_type;
     if (both_ && dtype_size(lse_.tensor.dtype) == 2) keep_lse();
     const Held held = make_held(w_, chunks_.class_dim);
     args_ = cross_entropy_grad_args(source.op(), held);
@@ -401,7 +404,7 @@ template <class Made>
 Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region_t& region) {
   const Source source(region);
   BALEEN_TRY(check_id_type(source, source.in(2)));
-  auto kernel = std::make_unique<Made>(source);
+  auto kernel = std::make_unique<Made>(source, context.half_logits);
   BALEEN_TRY(kernel->build(context));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }

@@ -30,6 +30,8 @@ class MatmulKernel : public Kernel {
     return std::unique_ptr<Kernel>(std::move(kernel));
   }
 
+  void begin() const override { product_->begin(); }
+  Status finish() override { return product_->finish(); }
   Status run(const Launch& launch) const override {
     if (adds_ && launch.at(y_) != launch.at(c_)) BALEEN_TRY(initial_.run(launch, launch.at(y_), launch.at(c_)));
     return product_->run(launch, launch.at<const char>(a_), launch.at<const char>(b_), launch.at<char>(y_),

@@ -83,31 +83,36 @@ std::uint64_t sums_bytes(const Source& source) {
 
 class NormGradKernel : public Kernel {
  public:
-  explicit NormGradKernel(const Source& source)
+  NormGradKernel(const Source& source, const std::optional<NormGradAndSum>& and_sum)
       : x_(source.in(0)),
         gamma_(source.in(1)),
         dy_(source.in(2)),
         rstd_(source.in(3)),
-        dx_(source.out(0)),
+        dx_(and_sum ? and_sum->sum : source.out(0)),
         dgamma_(source.out(1)),
+        added_(and_sum ? and_sum->added : dx_),
         layer_(is_layer(source)),
-        has_beta_(source.outputs() > 2) {
+        has_beta_(source.outputs() > 2),
+        adds_(and_sum.has_value()) {
     mean_ = layer_ ? source.in(4) : rstd_;
     if (has_beta_) dbeta_ = source.out(2);
-    args_.rows = make_rows<5>({x_, dy_, dx_, rstd_, mean_});
+    args_.rows = make_rows<6>({x_, dy_, dx_, rstd_, mean_, added_});
     args_.gamma_stride = gamma_.inner_stride();
     args_.has_beta = has_beta_;
     args_.layer = layer_;
+    args_.adds = adds_;
     args_.rows.packs = args_.rows.packs && args_.gamma_stride == 1;
     geometry_ = row_geometry(norm_grad_blocks(args_.rows.leading.size), args_.rows);
     geometry_.shared_bytes = sums_bytes(source);
     const int bytes = x_.tensor.dtype == BALEEN_F32 ? 4 : 2;
-    held_ = held_in(args_.rows, kMostHeldGrad, most_held_by_warp(bytes), {x_, dy_, dx_}, {gamma_}, {rstd_, mean_});
+    held_ =
+        held_in(args_.rows, kMostHeldGrad, most_held_by_warp(bytes), {x_, dy_, dx_, added_}, {gamma_}, {rstd_, mean_});
     held_geometry_ = held_norm_grad(args_.rows.leading.size, args_.rows.width, bytes);
     const std::int64_t most = std::max(geometry_.blocks, held_.empty() ? 0 : held_geometry_.blocks);
     scratch_bytes = geometry_.shared_bytes * static_cast<std::uint64_t>(most);
     may_alias(dx_, x_);
     may_alias(dx_, dy_);
+    if (adds_) may_alias(dx_, added_);
   }
   Status find(const Context& context) {
     const std::string end = suffix(x_.tensor.dtype);
@@ -127,8 +132,9 @@ class NormGradKernel : public Kernel {
     args.rstd = launch.values(rstd_);
     if (layer_) args.mean = launch.values(mean_);
     args.dx = launch.values(dx_);
+    args.added = launch.values(added_);
     args.partials = launch.call.scratch;
-    args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.dy, args.dx});
+    args.rows.packs = args.rows.packs && aligned({args.x, args.gamma, args.dy, args.dx, args.added});
     const bool held = held_function_ && args.rows.packs;
     const Geometry& geometry = held ? held_geometry_ : geometry_;
     BALEEN_TRY(launch.run(held ? held_function_ : function_, geometry, args));
@@ -139,21 +145,21 @@ class NormGradKernel : public Kernel {
   }
 
  private:
-  Operand x_, gamma_, dy_, rstd_, mean_, dx_, dgamma_, dbeta_;
-  bool layer_, has_beta_;
+  Operand x_, gamma_, dy_, rstd_, mean_, dx_, dgamma_, dbeta_, added_;
+  bool layer_, has_beta_, adds_;
   NormGradArgs args_{};
   std::string held_;
   Geometry geometry_, held_geometry_;
   CUfunction function_ = nullptr, sum_ = nullptr, held_function_ = nullptr;
 };
 
-template <class Made>
-Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region_t& region) {
+template <class Made, class... More>
+Result<std::unique_ptr<Kernel>> make(const Context& context, const baleen_region_t& region, const More&... more) {
   const Source source(region);
   const std::string_view kind = source.op().text("kind");
   if (kind != "layer" && kind != "rms")
     return invalid("norm has no kind `" + std::string(kind) + "`; there are `layer` and `rms`", source.name());
-  auto kernel = std::make_unique<Made>(source);
+  auto kernel = std::make_unique<Made>(source, more...);
   BALEEN_TRY(kernel->find(context));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
@@ -169,7 +175,12 @@ Result<std::unique_ptr<Kernel>> make_norm(const Context& context, const baleen_r
 }
 
 Result<std::unique_ptr<Kernel>> make_norm_grad(const Context& context, const baleen_region_t& region) {
-  return make<NormGradKernel>(context, region);
+  return make<NormGradKernel>(context, region, norm_grad_and_sum(region));
+}
+
+bool norm_grad_adds(const Operand& sum) {
+  const std::int64_t width = sum.extent(sum.rank() - 1);
+  return dtype_size(sum.tensor.dtype) != 2 || width <= 32 * kMostAdded || width > most_held_by_warp(2);
 }
 
 }  // namespace baleen::cuda

@@ -64,29 +64,40 @@ Status check(const baleen_cuda_text_t& text, const DeviceLimits& limits, const s
 
 class KernelOfKind : public Kernel {
  public:
-  explicit KernelOfKind(std::size_t tensors) : tensors_(tensors) {}
+  KernelOfKind(const Context& context, std::size_t tensors, const std::string& kind)
+      : context_(context), tensors_(tensors), kind_(kind), who_(text_of(kind)) {}
 
-  Status build(const Context& context, const baleen_cuda_text_t& text, const std::string& kind) {
-    const std::string who = text_of(kind), entry(view(text.entry));
-    BALEEN_TRY(check(text, context.limits, who));
+  Status build(const baleen_cuda_text_t& text) {
+    BALEEN_TRY(check(text, context_.limits, who_));
     geometry_ = {static_cast<std::int64_t>(text.blocks[0]), static_cast<std::int64_t>(text.blocks[1]),
                  static_cast<std::int64_t>(text.blocks[2]), text.threads, text.shared_bytes};
     if (geometry_.empty()) return {};
-    std::string source = kKernelPrelude;
-    source += "namespace baleen {\nstruct Args {\n  void* tensor[" + std::to_string(tensors_) +
-              "];\n  u64 seed, step, micro;\n};\n}  // namespace baleen\n#line 1 \"" + kind + ".cu\"\n";
-    source += view(text.source);
-    const auto module = context.compiler.module(source, who);
+    entry_ = view(text.entry);
+    source_ = kKernelPrelude;
+    source_ += "namespace baleen {\nstruct Args {\n  void* tensor[" + std::to_string(tensors_) +
+               "];\n  u64 seed, step, micro;\n};\n}  // namespace baleen\n#line 1 \"" + kind_ + ".cu\"\n";
+    source_ += view(text.source);
+    return {};
+  }
+
+  void begin() const override {
+    if (!source_.empty()) context_.compiler.begin(source_, who_);
+  }
+  Status finish() override {
+    if (source_.empty()) return {};
+    const auto module = context_.compiler.module(source_, who_);
     if (!module) return unsupported(module.error().message);  // the kind's own fault
-    BALEEN_TRY_ASSIGN(function_, context.driver.function(*module, entry.c_str()));
+    BALEEN_TRY_ASSIGN(function_, context_.driver.function(*module, entry_.c_str()));
     if (!function_)
-      return unsupported(who + " has no kernel `" + entry + "`; declare it with BALEEN_KERNEL(" +
-                         std::to_string(text.threads) + ", " + entry + ", baleen::Args)");
-    if (text.shared_bytes <= kSharedAlways) return {};
-    return context.driver.check(
-        context.driver.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                          static_cast<int>(text.shared_bytes)),
-        "asking for shared memory");
+      return unsupported(who_ + " has no kernel `" + entry_ + "`; declare it with BALEEN_KERNEL(" +
+                         std::to_string(geometry_.threads) + ", " + entry_ + ", baleen::Args)");
+    if (geometry_.shared_bytes > kSharedAlways)
+      BALEEN_TRY(context_.driver.check(
+          context_.driver.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                             static_cast<int>(geometry_.shared_bytes)),
+          "asking for shared memory"));
+    source_.clear();
+    return {};
   }
 
   Status run(const Launch& launch) const override {
@@ -101,7 +112,10 @@ class KernelOfKind : public Kernel {
   }
 
  private:
+  const Context& context_;
   std::size_t tensors_;
+  std::string kind_, who_, entry_;
+  std::string source_;  ///< until the kernel is found
   CUfunction function_ = nullptr;
   Geometry geometry_;
 };
@@ -122,8 +136,8 @@ Result<std::unique_ptr<Kernel>> make_of_kind(const Context& context, const balee
                  text_of(kind) + ": " +
                      (answer.text.reason.size ? std::string(view(answer.text.reason)) : "the kind gives no reason"),
                  {}};
-  auto kernel = std::make_unique<KernelOfKind>(region.tensor_count);
-  BALEEN_TRY(kernel->build(context, answer.text, kind));
+  auto kernel = std::make_unique<KernelOfKind>(context, region.tensor_count, kind);
+  BALEEN_TRY(kernel->build(answer.text));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 class PointwiseKernel : public Kernel {
  public:
-  PointwiseKernel(const Context& context, std::vector<Operand> inputs, std::vector<Operand> outputs)
-      : context_(context), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+  PointwiseKernel(const Context& context, std::string name, std::vector<Operand> inputs, std::vector<Operand> outputs)
+      : context_(context), name_(std::move(name)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
     for (const Operand& y : outputs_)
       for (const Operand& x : inputs_) may_alias(y, x);
   }
@@ -25,13 +25,18 @@ class PointwiseKernel : public Kernel {
     varies_ = generated.varies();
     elements_ = generated.elements();
     if (elements_ == 0 || context_.described) return {};  // texts of its own are right
-    BALEEN_TRY_ASSIGN(CUmodule module, context_.compiler.module(generate(generated)));
-    const Driver& driver = context_.driver;
-    BALEEN_TRY_ASSIGN(plain_, driver.function(module, kPointwiseName));
     pack_elements_ = generated.pack();
-    if (pack_elements_ > 0) {
-      BALEEN_TRY_ASSIGN(pack_, driver.function(module, kPointwisePackName));
-    }
+    text_ = generate(generated);
+    return {};
+  }
+
+  void begin() const override {
+    if (!text_.empty()) context_.compiler.begin(text_);
+  }
+  Status finish() override {
+    if (text_.empty()) return {};
+    if (Status found = find_functions(); !found) return Error{found.error().code, found.error().message, name_};
+    text_.clear();
     return {};
   }
 
@@ -54,6 +59,13 @@ class PointwiseKernel : public Kernel {
   }
 
  private:
+  Status find_functions() {
+    BALEEN_TRY_ASSIGN(CUmodule module, context_.compiler.module(text_));
+    BALEEN_TRY_ASSIGN(plain_, context_.driver.function(module, kPointwiseName));
+    if (pack_elements_ == 0) return {};
+    BALEEN_TRY_ASSIGN(pack_, context_.driver.function(module, kPointwisePackName));
+    return {};
+  }
   void describe(GeneratedKernel& out) const {
     const baleen_tensor_t& y = outputs_[0].tensor;
     for (std::uint32_t d = 0; d < y.rank; ++d) {
@@ -80,6 +92,7 @@ class PointwiseKernel : public Kernel {
   }
 
   const Context& context_;
+  std::string name_, text_;  ///< of the op, for errors; of the kernel, until it is found
   std::vector<Operand> inputs_, outputs_;
   std::int64_t elements_ = 0;
   int pack_elements_ = 0;
@@ -93,7 +106,8 @@ Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& sourc
   if (inputs.size() + outputs.size() > PointwiseArgs::kMostOperands)
     return unsupported("an expression of more than " + std::to_string(PointwiseArgs::kMostOperands) + " operands",
                        source.name());
-  auto kernel = std::make_unique<PointwiseKernel>(context, std::move(inputs), std::move(outputs));
+  auto kernel =
+      std::make_unique<PointwiseKernel>(context, std::string(source.name()), std::move(inputs), std::move(outputs));
   if (Status built = kernel->build(code, results); !built)
     return Error{built.error().code, built.error().message, source.name()};
   return std::unique_ptr<Kernel>(std::move(kernel));

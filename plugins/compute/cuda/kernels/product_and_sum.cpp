@@ -34,6 +34,14 @@ class TwoKernels : public Kernel {
     scratch_bytes = std::max(product_->scratch_bytes, sum_->scratch_bytes);
     for (const ProductKind kind : product_->products) products.push_back(std::max(kind, ProductKind::kTwoSteps));
   }
+  void begin() const override {
+    product_->begin();
+    sum_->begin();
+  }
+  Status finish() override {
+    BALEEN_TRY(product_->finish());
+    return sum_->finish();
+  }
   Status run(const Launch& launch) const override {
     BALEEN_TRY(product_->run(launch));
     return sum_->run(launch);
@@ -61,9 +69,11 @@ class SummingKernel : public Kernel {
       context.products.once(BALEEN_INFO, "cuBLASLt has no algorithm for " + product_->text() +
                                              ", where an operand begins at no multiple of 16 bytes: there " + kByTwo);
   }
-  const Kernel& two() const { return *two_; }
+  Kernel& two() const { return *two_; }
   std::unique_ptr<Kernel> take_two() { return std::move(two_); }
 
+  void begin() const override { two_->begin(); }
+  Status finish() override { return two_->finish(); }
   Status run(const Launch& launch) const override {
     const auto by_two = [&] { return two_->run(launch); };
     const char *a = launch.at<const char>(a_), *b = launch.at<const char>(b_);

@@ -43,11 +43,11 @@ bool goes_by_packs(const Walk<kAlong>& along, const Walk<kOther>& other) {
 
 class ReduceKernel : public Kernel {
  public:
-  ReduceKernel(const Operand& x, const Operand& y, const Split& split, bool is_max, bool squares) : x_(x), y_(y) {
+  ReduceKernel(const Operand& x, const Operand& y, const Split& split, bool is_max, Taken taken) : x_(x), y_(y) {
     first_.kept = make_walk<2>(split.kept, {split.kept_x, split.kept_y});
     first_.reduced = make_walk<1>(split.reduced, {split.reduced_x});
     first_.is_max = is_max;
-    first_.squares = squares;
+    first_.taken = taken;
     const auto inner = [](const auto& walk) { return walk.rank > 0 ? walk.stride[0][walk.rank - 1] : 0; };
     by_columns_ =
         first_.kept.rank > 0 && inner(first_.kept) == 1 && !(first_.reduced.rank > 0 && inner(first_.reduced) == 1);
@@ -109,15 +109,14 @@ class ReduceKernel : public Kernel {
   CUfunction first_function_ = nullptr, packs_function_ = nullptr, second_function_ = nullptr;
 };
 
-/// Of x, or of its elements' squares.
-Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& source, const Operand& x, bool squares) {
+Result<std::unique_ptr<Kernel>> make(const Context& context, const Source& source, const Operand& x, Taken taken) {
   const std::string_view kind = source.op().text("kind");
   if (kind != "sum" && kind != "max")
     return invalid("reduce has no kind `" + std::string(kind) + "`; there are `sum` and `max`", source.name());
   const Operand y = source.out(0);
   const bool keep = source.op().integer("keep", 0) != 0;
   auto kernel =
-      std::make_unique<ReduceKernel>(x, y, split(x, y, source.op().integers("dims"), keep), kind == "max", squares);
+      std::make_unique<ReduceKernel>(x, y, split(x, y, source.op().integers("dims"), keep), kind == "max", taken);
   BALEEN_TRY(kernel->find(context));
   return std::unique_ptr<Kernel>(std::move(kernel));
 }
@@ -129,11 +128,15 @@ Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const baleen
 }
 
 Result<std::unique_ptr<Kernel>> make_reduce(const Context& context, const Source& source) {
-  return make(context, source, source.in(0), false);
+  return make(context, source, source.in(0), kTakenItself);
 }
 
 Result<std::unique_ptr<Kernel>> make_sum_of_squares(const Context& context, const baleen_region_t& region) {
-  return make(context, Source(region, 1), Source(region, 0).in(0), true);
+  return make(context, Source(region, 1), Source(region, 0).in(0), kTakenSquare);
+}
+
+Result<std::unique_ptr<Kernel>> make_largest_magnitude(const Context& context, const baleen_region_t& region) {
+  return make(context, Source(region, 1), Source(region, 0).in(0), kTakenMagnitude);
 }
 
 }  // namespace baleen::cuda

@@ -165,6 +165,23 @@ TEST(ClosedForm, SaysWhatIsOff) {
   EXPECT_NE(shown.out.find("zero: 1/N from stage 1 on"), std::string::npos) << shown.out;
 }
 
+/// Of five heads one rank has three: no fault, and no excuse for a weight that is whole.
+TEST(ClosedForm, KnowsUnevenPieces) {
+  const PlannedMix made = planned_mix({{"1d"}});
+  const TemporaryFolder folder;
+  const std::string text = folder.write("long.txt", text_of_length(4096));
+  const auto words = [&](const std::string& whole) {
+    return std::vector<std::string>{"dim=160", "heads=5", "batch=8", "context=64", "whole=" + whole, "data=" + text};
+  };
+  const std::string manifest = manifest_of(made.mesh, made.plan);
+  const std::string shown = run_parity({"plan"}, "plan/costs/gpt", manifest, words("none")).out;
+  EXPECT_EQ(shown.find("OFF"), std::string::npos) << shown;
+  EXPECT_NE(shown.find(" of it: uneven pieces"), std::string::npos) << shown;
+  const Planned wrong = plan_of("plan/costs/gpt", manifest, words("blocks.*.mlp.up.weight"));
+  ASSERT_EQ(wrong.exit_code, 0) << wrong.err;
+  for (const PlannedRanks& ranks : wrong.classes) EXPECT_TRUE(ranks.forms.at("parameters").off);
+}
+
 /// With few tokens it is no activations that make a peak.
 PlannedRanks of_few_tokens(const CostMix& mix, const char* layers) {
   const PlannedMix made = planned_mix(mix);

@@ -65,5 +65,24 @@ TEST(Allocation, ARunWithOffloadedStatesAllocatesNothing) {
   EXPECT_TRUE(status);
 }
 
+TEST(Allocation, ARunWithUpdatesBesideTheDeviceAllocatesNothing) {
+  Graph graph = training_graph(6);
+  for (const OpId id : graph.ops()) {
+    if (graph.op(id).kind->name != "state") continue;
+    graph.value(graph.op(id).outputs[0]).offloaded_ahead = 2;
+    graph.value(graph.op(id).outputs[0]).updated_on_host = true;
+  }
+  Workbench bench(graph, make_device(CPU, {{"threads", "2"}, {"pin", "false"}}), 2, false,
+                  {HOST, {}, StoreChoice::Updates::beside, CPU});
+  for (const auto& [name, numbers] : random_sources(graph, 1)) bench.set(name, numbers);
+  const Program::RunOptions options{1, 2, nullptr, nullptr};
+  ASSERT_FALSE(bench.program().executable().beside.empty());
+  ASSERT_TRUE(bench.program().run(bench.device().stream(), options));
+  const long before = allocations;
+  const Status status = bench.program().run(bench.device().stream(), options);
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(status);
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -38,5 +38,44 @@ TEST(ProgramOnCpu, SquaresThatAreAddedUpAreStoredNowhere) {
     }
 }
 
+/// As scales of 8 bits need it.
+TEST(ProgramOnCpu, MagnitudesOfWhichTheLargestIsFoundAreStoredNowhere) {
+  GraphMaker m;
+  const ValueId x = m.parameter("x", {64, 300});
+  const std::vector<std::int64_t> dims{0, 1};
+  const Attributes largest{{"kind", std::string("max")}, {"dims", dims}, {"keep", Attributes::ints({0})}};
+  m.output("y", m.op("reduce", {m.unary(BALEEN_X_ABS, x)}, largest));
+  Workbench bench(m.graph, make_device(CPU, kTwoThreads), 1, false);
+  EXPECT_EQ(bench.program().executable().segments[0].instructions.size(), 1u) << "one launch";
+  expect_as_reference(m.graph, CPU, kTwoThreads, 1, 54);
+}
+
+/// A residual block's gradient: that of the norm and what passes beside it are added where the first one is made.
+TEST(ProgramOnCpu, GradientsOfNormsAreAddedToWhatPassesBesideThem) {
+  enum class Case { alone, kept, read_before };
+  for (const Case which : {Case::alone, Case::kept, Case::read_before}) {
+    SCOPED_TRACE(static_cast<int>(which));
+    GraphMaker m;
+    const Shape shape{6, 40};
+    const std::vector<ValueId> made =
+        m.ops("norm_grad",
+              {m.parameter("x", shape), m.parameter("gamma", {40}), m.parameter("dy", shape), m.parameter("rstd", {6}),
+               m.parameter("mean", {6})},
+              {{"kind", std::string("layer")}, {"bias", Attributes::ints({1})}});
+    ValueId beside = m.parameter("beside", shape);
+    if (which == Case::read_before) beside = m.binary(BALEEN_X_MUL, beside, m.reshape(made[1], {1, 40}));
+    m.output("sum", m.binary(BALEEN_X_ADD, made[0], beside));
+    m.output("dgamma", made[1]);
+    m.output("dbeta", made[2]);
+    if (which == Case::kept) m.output("dx", made[0]);
+    Workbench bench(m.graph, make_device(CPU, kTwoThreads), 1, false);
+    std::size_t launches = 0;
+    for (const Instruction& one : bench.program().executable().segments[0].instructions)
+      launches += one.kind == Instruction::Kind::launch;
+    EXPECT_EQ(launches, which == Case::alone ? 1u : which == Case::kept ? 2u : 3u);
+    expect_as_reference(m.graph, CPU, kTwoThreads, 1, 55);
+  }
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -79,6 +79,23 @@ Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::v
   return schedule_loops(std::move(graph), micro_batches, std::move(pipelines));
 }
 
+std::vector<PersistentSpec> persistent_specs(const Graph& graph) {
+  std::vector<PersistentSpec> specs;
+  for (OpId id : graph.ops())
+    for (ValueId v : graph.op(id).outputs)
+      if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
+        specs.push_back({value.name,
+                         graph.type(v),
+                         value.role,
+                         "parameters",
+                         {},
+                         false,
+                         value.offloaded_ahead > 0 ? std::optional(value.offloaded_ahead) : std::nullopt,
+                         value.offloaded_piece,
+                         value.updated_on_host});
+  return specs;
+}
+
 // --- Workbench
 
 Workbench::Guarded::Guarded(std::size_t size) : bytes(size), memory(size + 2 * kCanary + kAlignment, kMark) {
@@ -105,37 +122,30 @@ Workbench::Workbench(const Graph& graph, std::unique_ptr<Device> device, std::in
 Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> device, bool poison,
                      const StoreChoice& store)
     : device_(std::move(device)) {
-  const Graph& graph = scheduled.graph;
-  std::vector<PersistentSpec> specs;
-  for (OpId id : graph.ops())
-    for (ValueId v : graph.op(id).outputs)
-      if (const Value& value = graph.value(v); value.role == Role::parameter || value.role == Role::state)
-        specs.push_back({value.name,
-                         graph.type(v),
-                         value.role,
-                         "parameters",
-                         {},
-                         false,
-                         value.offloaded_ahead > 0 ? std::optional(value.offloaded_ahead) : std::nullopt,
-                         value.offloaded_piece});
-  layout_ = lay_out(specs, device_->alignment());
-  program_ =
-      std::make_unique<Program>(take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison})));
+  layout_ = lay_out(persistent_specs(scheduled.graph), device_->alignment());
+  if (!store.host.empty()) host_ = make_device(store.host);
+  const Device* const host = store.updates == StoreChoice::Updates::by_device ? device_.get() : host_.get();
+  program_ = std::make_unique<Program>(
+      take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison}, host)));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
-  if (!store.file.empty()) {
-    const auto opened = open_member(store.file, store.options);
-    std::vector<std::unique_ptr<OffloadStore>> stores;
-    stores.push_back(take(OffloadStore::create(opened.first, *opened.second.get(),
-                                               {transfers_at_once(program_->executable()), 0, "the test"})));
-    store_ = std::make_unique<OffloadStores>(std::move(stores));
-    std::vector<OutsideSlot> slots;
-    for (const PersistentBuffer& one : layout_.buffers)
-      if (one.is_offloaded()) slots.push_back({one.spec.name, one.bytes});
-    for (const OutsideSlot& own : program_->executable().outside) slots.push_back(own);
-    take(store_->reserve(slots, std::vector<std::uint32_t>(slots.size())));
-  }
-  program_->bind(persistent_->base(), work_->base(), store_.get());
+  if (!store.file.empty()) open(store);
+  program_->bind(persistent_->base(), work_->base(), store_.get(), cores_.get());
+}
+
+void Workbench::open(const StoreChoice& store) {
+  const auto opened = open_member(store.file, store.options);
+  OffloadStore::Needs needs{transfers_at_once(program_->executable()), 0, "the test"};
+  needs.maps = store.updates != StoreChoice::Updates::as_others;
+  std::vector<std::unique_ptr<OffloadStore>> stores;
+  stores.push_back(take(OffloadStore::create(opened.first, *opened.second.get(), needs)));
+  store_ = std::make_unique<OffloadStores>(std::move(stores));
+  std::vector<OutsideSlot> slots;
+  for (const PersistentBuffer& one : layout_.buffers)
+    if (one.is_offloaded()) slots.push_back({one.spec.name, one.bytes});
+  for (const OutsideSlot& own : program_->executable().outside) slots.push_back(own);
+  take(store_->reserve(slots, std::vector<std::uint32_t>(slots.size())));
+  if (host_) cores_ = take(HostCores::create(*device_, *host_, program_->executable().beside_bytes));
 }
 
 const PersistentBuffer& Workbench::buffer(const std::string& name) const {

@@ -26,7 +26,13 @@ std::unique_ptr<Device> make_device(const std::string& file, const Powers& power
 struct StoreChoice {
   std::string file;  ///< empty: none
   Powers options = {};
+  /// Who makes updates in the memory of its slots, where values say so: the device, or this one beside it.
+  enum class Updates { as_others, by_device, beside } updates = Updates::as_others;
+  std::string host = {};
 };
+
+/// The tensors that a graph keeps from run to run.
+std::vector<PersistentSpec> persistent_specs(const Graph& graph);
 
 /// Cuts a graph into micro-batches and orders it, as the plan does.
 Result<ScheduledGraph> scheduled(Graph graph, std::int64_t micro_batches, std::vector<PipelineSchedule> pipelines = {});
@@ -60,11 +66,14 @@ class Workbench {
   };
   const PersistentBuffer& buffer(const std::string& name) const;
 
-  std::unique_ptr<Device> device_;
+  void open(const StoreChoice& store);
+
+  std::unique_ptr<Device> device_, host_;
   PersistentLayout layout_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Guarded> work_, persistent_;
-  std::unique_ptr<OffloadStores> store_;  ///< ends first, for it moves what the others hold
+  std::unique_ptr<OffloadStores> store_;  ///< ends before them, for it moves what the others hold
+  std::unique_ptr<HostCores> cores_;
 };
 
 /// Random numbers for every source of a graph (ids for int32 inputs, below `classes`), the same for a seed.

@@ -69,6 +69,7 @@ TEST(GraphHash, ChangesWithLayoutPlaceRoleTagsPhaseTwinAndMesh) {
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).layout = {Placement::shard(0)}; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).role = Role::gradient; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).offloaded_ahead = 2; }));
+  EXPECT_TRUE(changed([&](Graph& g) { g.value(y).updated_on_host = true; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.value(y).axes.edit()[0] = "batch"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).tags.edit()["stage"] = "1"; }));
   EXPECT_TRUE(changed([&](Graph& g) { g.op(op).schedule.edit().bucket = OpSchedule::Bucket{1}; }));

@@ -205,5 +205,22 @@ TEST_F(GraphVerify, WhatAnOpWasRedirectedToTakesItsPlace) {
   EXPECT_GT(place(kept), place(sum));
 }
 
+TEST_F(GraphVerify, WhatIsPlacedBehindAnOpStandsThere) {
+  const ValueId early = *graph_.unary(BALEEN_X_EXP, w_), late = *graph_.unary(BALEEN_X_SIN, z_);
+  graph_.set_output("early", early);
+  graph_.set_output("late", late);
+  const std::vector<OpId> old = graph_.ops();
+  const ValueId read = *graph_.unary(BALEEN_X_TANH, early), other = *graph_.unary(BALEEN_X_COS, read);
+  graph_.set_output("other", other);
+  graph_.place_behind(graph_.value(read).producer, graph_.value(early).producer);
+  ASSERT_TRUE(graph_.order_by_need(old));
+  const std::vector<OpId> order = graph_.ops();
+  const auto place = [&](ValueId value) {
+    return std::find(order.begin(), order.end(), graph_.value(value).producer) - order.begin();
+  };
+  EXPECT_EQ(place(read), place(early) + 1);
+  EXPECT_GT(place(other), place(late));
+}
+
 }  // namespace
 }  // namespace baleen

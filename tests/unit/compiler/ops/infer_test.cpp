@@ -72,6 +72,40 @@ TEST_F(Infer, MatmulRefusesSpecsThatAreNoContraction) {
             "matmul: b is int32 [3, 4]; it must be floating");
 }
 
+/// Operands of products, in any mixture of both; what is made of them is fp32 where nothing else is said.
+TEST_F(Infer, EightBitsAreForProductsAndExpressions) {
+  const ValueId a = source(BALEEN_E4M3, {2, 3}, {}), b = source(BALEEN_E5M2, {3, 4}, {});
+  const Attribute spec = std::string("ab,bc->ac");
+  EXPECT_EQ(graph_.value(append("matmul", {a, b}, {{"spec", spec}})[0]).dtype, BALEEN_F32);
+  EXPECT_EQ(graph_.value(append("matmul", {a, b}, {{"spec", spec}, {"dtype", one(BALEEN_BF16)}})[0]).dtype,
+            BALEEN_BF16);
+  EXPECT_EQ(refusal("matmul", {a, b}, {{"spec", spec}, {"dtype", one(BALEEN_E4M3)}}),
+            "matmul \"ab,bc->ac\": `dtype` is fp8_e4m3; 8 bits are made by a cast alone");
+  EXPECT_EQ(refusal("matmul", {a, source(BALEEN_F64, {3, 4}, {})}, {{"spec", spec}}),
+            "matmul: a is fp8_e4m3 [2, 3] and b is fp64 [3, 4]; fp64 meets fp64 only");
+  EXPECT_EQ(refusal("softmax", {a}),
+            "softmax: x is fp8_e4m3 [2, 3]; 8 bits are for the operands of matmul, so cast it first");
+  EXPECT_EQ(refusal("to_integer", {b}), "to_integer: x is fp8_e5m2 [3, 4]; cast it to 16 bits or more first");
+  EXPECT_EQ(graph_.value(append("transpose", {a}, {{"permutation", Attributes::ints({1, 0})}})[0]).dtype, BALEEN_E4M3);
+  Expression e;
+  const auto twice = e.binary(BALEEN_X_ADD, e.input(0), e.input(0));
+  const Attributes sum{{"expression", e}, {"results", one(twice)}};
+  EXPECT_EQ(graph_.value(append("pointwise", {a}, sum)[0]).dtype, BALEEN_F32);
+  EXPECT_EQ(refusal("all_reduce", {a}, {{"axes", one(0)}, {"from", std::string("P")}, {"to", std::string("R")}}),
+            "all_reduce of fp8_e4m3 [2, 3]: 8 bits are moved between ranks and not reduced; cast them first");
+}
+
+/// A cast of a term is not a term of the cast sum: too large terms are cut off.
+TEST_F(Infer, CastsToEightBitsPassNoPartialSum) {
+  const ValueId x = f32({2, 3});
+  Expression e;
+  const auto same = e.input(0);
+  for (const auto& [dtype, passes] : {std::pair{BALEEN_BF16, true}, std::pair{BALEEN_E4M3, false}}) {
+    const ValueId y = append("pointwise", {x}, {{"expression", e}, {"results", one(same)}, {"dtype", one(dtype)}})[0];
+    EXPECT_EQ(!iteration_of(graph_, *graph_.producer(y)).linear.empty(), passes) << dtype_name(dtype);
+  }
+}
+
 TEST_F(Infer, MatmulPassesTheAxesOn) {
   const ValueId x = f32({2, 5, 8}, {"batch", "seq", ""}), w = f32({8, 3, 4, 2}, {"", "", "heads", ""});
   const ValueId y = append("matmul", {x, w}, {{"spec", "bsd,dche->bsche"}})[0];

@@ -35,6 +35,14 @@ class Offloaded : public testing::Test {
     EXPECT_EQ(status, verbs.status() ? BALEEN_OK : BALEEN_INVALID);
     return verbs.status() ? "" : verbs.status().error().message;
   }
+  /// Whether it may be updated where it lies; the text of the refusal, or "".
+  std::string ask_host(ValueId value) {
+    const baleen_mesh_t mesh{sizeof(baleen_mesh_t), nullptr, 0};
+    std::vector<PipelineSchedule> pipelines;
+    ScheduleVerbs verbs(m_.graph, mesh, 1, pipelines, lack_);
+    static_cast<void>(verbs.table()->update_on_host(verbs.table()->self, value));
+    return verbs.status() ? "" : verbs.status().error().message;
+  }
   void expect_refused(ValueId state, std::uint32_t ahead, const std::string& words) {
     const std::string told = ask(state, ahead);
     EXPECT_NE(told.find(words), std::string::npos) << told;
@@ -71,6 +79,19 @@ TEST_F(Offloaded, AStateOfTheUpdateMayBe) {
   EXPECT_EQ(ask(good_, 3), "");
   EXPECT_EQ(m_.graph.value(good_).offloaded_ahead, 3u);
   EXPECT_NE(print(m_.graph).find("[offloaded_ahead=3]"), std::string::npos);
+}
+
+TEST_F(Offloaded, WhatLiesOutsideMayBeUpdatedThere) {
+  EXPECT_NE(ask_host(good_).find("is not offloaded, so it cannot be updated where it lies"), std::string::npos);
+  EXPECT_NE(ask_host(12345).find("is not offloaded"), std::string::npos);
+  ASSERT_EQ(ask(good_, 3), "");
+  ASSERT_EQ(ask(product_, 3), "");
+  EXPECT_NE(ask_host(product_).find("is made in each step, so it is not updated"), std::string::npos);
+  EXPECT_EQ(ask_host(good_), "");
+  EXPECT_NE(print(m_.graph).find("[updated_on_host]"), std::string::npos);
+  std::vector<PersistentSpec> specs{{"good", {BALEEN_F64, {4}, {}}, Role::state, "optimizer"}};
+  ASSERT_TRUE(settle_offloaded(specs, graphs(GraphRole::train)));
+  EXPECT_TRUE(specs[0].updated_on_host);
 }
 
 TEST_F(Offloaded, AParameterMayBeWhateverReadsIt) {

@@ -83,7 +83,9 @@ void ScheduledRun::run_op(const Op& op, bool in_loop) {
   if (op.kind->name == "accumulate_micro") {
     if (!in_loop) fail(op, "accumulates outside of a loop");
     auto [at, first] = accumulating_.emplace(op.outputs[0], results[0]);
-    for (std::size_t i = 0; !first && i < results[0].size(); ++i) at->second[i] += results[0][i];
+    const bool is_maximum = op.attributes.has("reduction");
+    for (std::size_t i = 0; !first && i < results[0].size(); ++i)
+      at->second[i] = is_maximum ? std::max(at->second[i], results[0][i]) : at->second[i] + results[0][i];
     result_[op.outputs[0]] = at->second;
     return;
   }
@@ -98,8 +100,9 @@ void ScheduledRun::run_op(const Op& op, bool in_loop) {
 void ScheduledRun::put_together(ValueId v, const Tensor& piece) {
   const Placement& p = placement(v);
   const Tensor part = p.is_shard() ? embedded(piece, p.argument) : piece;
-  Tensor& all = result_.emplace(v, Tensor(part.shape)).first->second;
-  for (std::size_t i = 0; i < part.size(); ++i) all[i] += part[i];
+  const bool is_maximum = p == Placement::partial_max();
+  Tensor& all = result_.emplace(v, is_maximum ? part : Tensor(part.shape)).first->second;
+  for (std::size_t i = 0; i < part.size(); ++i) all[i] = is_maximum ? std::max(all[i], part[i]) : all[i] + part[i];
 }
 
 void ScheduledRun::end_loop() {

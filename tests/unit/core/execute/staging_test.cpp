@@ -10,24 +10,13 @@
 
 #include "baleen/event.hpp"
 #include "core/execute/program_impl.hpp"
-#include "core/plugin/option_value.hpp"
-#include "core/plugin/settings.hpp"
+#include "emulated_device.hpp"
 #include "support/held_host.hpp"
-#include "support/places.hpp"
 
 namespace baleen {
 namespace {
 
 constexpr std::uint64_t kCount = 1000, kBytes = kCount * sizeof(float);
-
-template <class T>
-T take(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().text());
-  return *std::move(result);
-}
-void take(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().text());
-}
 
 /// Takes what is started, and ends it when the test says so.
 class PatientTransport final : public OpenTransport {
@@ -58,17 +47,6 @@ class PatientTransport final : public OpenTransport {
 
   Started started;
 };
-
-std::unique_ptr<Device> emulated_device() {
-  setenv("EMULATED_CUDA_DEVICES", "1", 1);
-  const Descriptor descriptor = take(read_descriptor(test::build_dir() + "/lib/baleen/plugins/baleen_compute_cuda.so"));
-  UserValues values;
-  for (const auto& [name, text] :
-       {std::pair{"libraries", test::emulated_folder()}, std::pair{"cache", test::emulated_folder() + "/cache"}})
-    values[name] = take(parse_option_text(*descriptor.find(name), text, "test"));
-  const SettingsStorage settings = take(SettingsStorage::build(descriptor, values, {0, "/", "test"}));
-  return take(Device::create(take(Plugin::open(descriptor, Log())), *settings.get()));
-}
 
 /// Sums of `kCount` numbers in place, at the first address of the program, in one piece.
 Executable one_sum() {

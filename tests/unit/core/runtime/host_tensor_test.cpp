@@ -10,7 +10,7 @@ namespace {
 
 TEST(HostTensor, KeepsNumbersThatTheDtypeHas) {
   for (const baleen_dtype_t dtype :
-       {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16, BALEEN_I32, BALEEN_I64, BALEEN_U8}) {
+       {BALEEN_F32, BALEEN_F64, BALEEN_F16, BALEEN_BF16, BALEEN_I32, BALEEN_I64, BALEEN_U8, BALEEN_E4M3, BALEEN_E5M2}) {
     const std::vector<double> numbers{0, 1, 2, 128, 7, 96};
     const auto tensor = tensor_of(numbers, dtype, {2, 3});
     ASSERT_TRUE(tensor) << dtype_name(dtype);
@@ -21,6 +21,8 @@ TEST(HostTensor, KeepsNumbersThatTheDtypeHas) {
 
 TEST(HostTensor, RoundsToNearest) {
   EXPECT_EQ(numbers_of(*tensor_of({1.00390625}, BALEEN_BF16, {1})), std::vector<double>{1.0});
+  EXPECT_EQ(numbers_of(*tensor_of({1.0625, 1.07, 1e4}, BALEEN_E4M3, {3})), (std::vector<double>{1, 1.125, 448}));
+  EXPECT_EQ(numbers_of(*tensor_of({1.125, 1.13, 1e9}, BALEEN_E5M2, {3})), (std::vector<double>{1, 1.25, 57344}));
   EXPECT_EQ(numbers_of(*with_dtype(*tensor_of({0.1}, BALEEN_F64, {}), BALEEN_F32)),
             std::vector<double>{static_cast<double>(0.1f)});
 }

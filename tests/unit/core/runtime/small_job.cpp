@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "compiler/graph/op_plugin.hpp"
+#include "compiler/ops/ops.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "support/op_cases.hpp"
 #include "support/places.hpp"
@@ -14,7 +16,19 @@ namespace {
 
 constexpr std::int64_t kContext = 8, kVocabulary = 256, kDim = 6;
 
-const OpRegistry& ops() { return builtin_ops(); }
+/// Of all plugins: strategies have kinds of their own.
+const OpRegistry& ops() {
+  static const OpRegistry registry = [] {
+    OpRegistry all;
+    const PluginPlace place{built("lib/baleen/plugins"), "test"};
+    const auto found = Registry::discover({&place, 1}, Log());
+    Status made = found ? register_builtin_ops(all) : Status(found.error());
+    if (made) made = register_op_plugins(all, *found);
+    if (!made) throw std::runtime_error(made.error().text());
+    return all;
+  }();
+  return registry;
+}
 
 /// Queries, keys and values are one projection by `weight` [d, h, e], which also brings the result back.
 Result<ValueId> attention(Graph& graph, ValueId x, ValueId weight) {
@@ -87,10 +101,15 @@ Result<Job> make_job(const JobOptions& options) {
     write.set_output("logits", x);
     job.graphs[replicated ? "alone" : "together"] = {GraphRole::infer, replicated, std::move(write)};
   }
-  job.optimizer = {"sgd", {{"lr", {options.lr, "test"}}, {"momentum", {0.9, "test"}}}, {}, "test"};
+  job.optimizer = {options.optimizer, {{"lr", {options.lr, "test"}}}, {}, "test"};
+  if (options.optimizer == "sgd") job.optimizer.options["momentum"] = {0.9, "test"};
   job.optimizer.schedules["lr"] = [lr = options.lr](std::int64_t step) {
     return lr / (1.0 + 0.01 * static_cast<double>(step));
   };
+  if (options.learns) {
+    BALEEN_TRY_ASSIGN(Graph more, loss_graph(job.parameters, options));
+    job.graphs["more"] = {GraphRole::learn, false, std::move(more), {{}, job.optimizer, {}, 1}};
+  }
   job.clip_grad_norm = 1;
   job.gradient_accumulation_steps = options.accumulate;
   job.batch = options.batch;
@@ -134,7 +153,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
       {{"path", {path, "test"}}, {"tokenizer", {std::string("bytes"), "test"}}, {"context", {kContext, "test"}}},
       {},
       "test"};
-  BALEEN_TRY_ASSIGN(auto data, Dataset::create(*registry_, corpus, job.seed, folder.path()));
+  BALEEN_TRY_ASSIGN(auto data, Dataset::create(*registry_, corpus, options.data_seed, folder.path()));
 
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->best("compute"));
   const UserValues device_options{{"threads", {std::int64_t{1}, "test"}},
@@ -153,7 +172,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   std::vector<OpenMonitor> chosen;
   chosen.push_back({monitor_plugin, std::move(monitor_settings)});
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), registry_->log()));
-  SessionOptions session_options{100, options.batch, 7, options.dtype, {{"script", 0, "small"}}};
+  SessionOptions session_options{100, options.batch, options.seed, options.dtype, {{"script", 0, "small"}}};
   session_options.goes_on_not_finite = options.goes_on_not_finite;
   session_options.watch = options.watch;
   job.strategies = options.strategies;

@@ -31,6 +31,10 @@ struct JobOptions {
   InstructionWatch* watch = nullptr;  ///< of programs' runs
   bool is_late = false;               ///< a step makes the update of the step before
   bool attention = false;             ///< between embedding and hidden layer, causal, of two heads
+  std::string optimizer = "sgd";      ///< which has a momentum; others have their defaults
+  std::uint64_t seed = 7;             ///< of the session's random numbers
+  std::uint64_t data_seed = 7;        ///< of the order of rows
+  bool learns = false;                ///< a program `more` learns beside the training, from tokens and targets
 };
 
 /// A session with all that it borrows. Records go to `log`, a file of JSON lines.

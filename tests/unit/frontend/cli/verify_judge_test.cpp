@@ -242,6 +242,21 @@ TEST(VerifyJudge, NamesNoiseAndDoesNotJudgeIt) {
             std::string::npos);
 }
 
+/// Of so small a gradient rounding decides, in another order otherwise, though the references agree to the last bit.
+TEST(VerifyJudge, DoesNotJudgeWhatIsNextToNothing) {
+  const auto judged = [](double own, double ranks) {
+    Record one = record_in(BALEEN_F64), many = one;
+    set(one, 2, Record::gradients, 1, {own, 0, 0, 0});
+    const Record shaken = one;
+    set(many, 2, Record::gradients, 1, {ranks, 0, 0, 0});
+    set(many, 2, Record::parameters, 1, {1, 0, 0, 0});
+    return first_words(judge(many, one, {{&shaken}}).difference.value_or(""));
+  };
+  EXPECT_EQ(judged(1e-14, 1.001e-14), "");
+  EXPECT_EQ(judged(1e-14, 1e-14), "parameter `b` after step 2") << "what is made of the same is the same";
+  EXPECT_EQ(judged(1e-14, 1e-3), "the gradient of `b` of step 2");
+}
+
 /// A state is the parameter's of the longest name.
 TEST(VerifyJudge, JudgesWhoseNameOnlyBeginsWithNoise) {
   const auto named = [](Record r) {

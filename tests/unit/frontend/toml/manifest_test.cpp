@@ -260,6 +260,15 @@ rows = [[1, 2], [3, 4], [5, 6]]
   EXPECT_EQ(options.at("rows").data, UserValue::Data(NumberTable{{1, 2, 3, 4, 5, 6}, 3, 2}));
 }
 
+/// Whole numbers above 2^53, of which a double has only some.
+TEST(Manifest, ReadsWholeNumbersThatNoDoubleHas) {
+  const Manifest manifest = good("[compute]\nrow = [9007199254740993, -9223372036854775807]\n");
+  EXPECT_EQ(manifest.compute.options.at("row").data,
+            UserValue::Data(NumberTable{{9007199254740992.0, -9223372036854775808.0}, 1, 2}));
+  EXPECT_EQ(bad("[memory]\ndevice_mb = 9007199254740993"),
+            "c.toml:2:13: `device_mb` must be a number of MiB above 0 and up to 1e+09, not 9007199254740992");
+}
+
 TEST(Manifest, RefusesValuesThatNoOptionTakes) {
   EXPECT_EQ(bad("[compute]\nx = [[1, 2], [3]]"),
             "c.toml:2:5: `x` has rows of 2 and of 1 numbers; all must be of one length");
@@ -272,6 +281,35 @@ TEST(Manifest, NamesThePlaceOfASyntaxError) {
   EXPECT_TRUE(bad("[mesh\ndata = 2").starts_with("c.toml:1:")) << bad("[mesh\ndata = 2");
   EXPECT_NE(bad("[mesh]\ndata = = 2").find("c.toml:2:8: syntax error: "), std::string::npos)
       << bad("[mesh]\ndata = = 2");
+}
+
+/// Where toml++ takes for impossible what is there.
+TEST(Manifest, RefusesKeysThatNobodyWouldWrite) {
+  const std::string brace = bad("[[{ a]]\nplugin = \"x\""), letter = bad("[compute]\nü = 1");
+  EXPECT_TRUE(brace.starts_with("c.toml:1:3: syntax error: ")) << brace;
+  EXPECT_TRUE(letter.starts_with("c.toml:2:1: syntax error: ")) << letter;
+  EXPECT_EQ(good("[compute]\nplugin = \"ü\" # ö\n").compute.plugin, "ü");
+}
+
+/// Freeing the tables of such a key took more stack than there is.
+TEST(Manifest, RefusesAKeyWithoutAnEnd) {
+  const auto key = [](int parts, const std::string& part) {
+    std::string text = part;
+    for (int i = 1; i < parts; ++i) text += "." + part;
+    return text;
+  };
+  for (const char* part : {"a", "\"b,=\"", "'c' "}) {
+    EXPECT_EQ(bad("[compute]\n" + key(100'000, part) + " = 1"), "c.toml: syntax error: a key of more than 1000 parts");
+    EXPECT_EQ(bad("[" + key(100'000, part) + "]"), "c.toml: syntax error: a key of more than 1000 parts");
+    EXPECT_EQ(bad("[compute]\n" + key(900, part) + " = 1").find("c.toml:2:1: `"), 0u) << "it is read";
+  }
+  std::string numbers = "[compute]\nrow = [1.5";
+  for (int i = 0; i < 5'000; ++i) numbers += ", 2.5";
+  EXPECT_EQ(std::get<NumberTable>(good(numbers + "]").compute.options.at("row").data).columns, 5'001);
+  const std::string set = "compute." + key(5'000, "a") + "=1";
+  const auto refused = parse_manifest("", "c.toml", std::vector{set});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "syntax error: a key of more than 1000 parts");
 }
 
 TEST(Manifest, SaysOnceThatSyntaxIsWrong) {

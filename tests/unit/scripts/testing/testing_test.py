@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Tests of scripts/testing: which cases of a build run, in which order, and what fails a run.
 
-Usage: testing_test.py [Samples | Order | Skips | Suites | Results]
+Usage: testing_test.py [Samples | Order | Skips | Suites | Results | Standstills]
 """
 import datetime
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import types
 import unittest
 from pathlib import Path
 
@@ -15,8 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts" / "testin
 import history  # noqa: E402
 import plan  # noqa: E402
 import results  # noqa: E402
+import run  # noqa: E402
 import selection  # noqa: E402
 import skips  # noqa: E402
+import standstill  # noqa: E402
 
 
 def of(status, name, reason=""):
@@ -147,6 +152,19 @@ class Skips(unittest.TestCase):
     def test_a_skip_that_is_expected_is_none(self):
         self.assertEqual(self.complaints(self.LINES, of("skipped", "a/NeedsMuch", "no"), of("passed", "b/Case")), [])
 
+    def test_a_rule_of_no_case_is_told(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("always  ^a/Needs  # what no machine has\nno_gpu  ^b/  # a device\n")
+            file.flush()
+            expected = skips.ExpectedSkips(file.name)
+        self.assertEqual([rule for rule, _ in expected.idle(["a/NeedsMuch", "c/Case"])], ["^b/"])
+        self.assertEqual(expected.idle(["a/NeedsMuch", "b/Case"]), [])
+
+    def test_cases_of_a_device_run_in_everything(self):
+        wanted, _ = selection.chosen([("parity.cuda/OnADevice", ["parity", "gpu"]), ("bench/Case", ["bench"])],
+                                     plan.stages("all", True)[0], 0)
+        self.assertEqual([name for _, name in wanted], ["parity.cuda/OnADevice"])
+
     def test_a_skip_that_nobody_expects_fails_the_run(self):
         (name, sentence), = self.complaints(self.LINES, of("skipped", "b/Case", "the transport did not start"))
         self.assertEqual(name, "b/Case")
@@ -225,6 +243,68 @@ no GPU here
 
     def test_a_failure_begins_with_what_went_wrong(self):
         self.assertEqual(self.cases["a/Fails"].told.splitlines()[:2], ["one.cpp:7: Failure", "Expected: 1"])
+
+
+class Standstills(unittest.TestCase):
+    @staticmethod
+    def seen(*beats):
+        """Of beats (elapsed, stolen), the seconds of each standstill."""
+        at, all_beats = 0.0, []
+        for elapsed, stolen in beats:
+            at += elapsed
+            all_beats.append(standstill.Beat(at, elapsed, stolen))
+        return [round(lost, 3) for _, lost in standstill.standstills(all_beats)]
+
+    def test_a_busy_machine_is_none(self):
+        self.assertEqual(self.seen(*[(1.0, 0), (1.3, 0.2), (1.9, 0.4)] * 20), [])
+
+    def test_a_pause_is_one_and_so_is_a_machine_without_processors(self):
+        self.assertEqual(self.seen((1.0, 0), (115.0, 0), (1.0, 0)), [114.0])
+        self.assertEqual(self.seen((1.0, 0), *[(1.1, 0.9)] * 10, (1.0, 0), (1.0, 0)), [9.0])
+        self.assertEqual(self.seen((61.0, 30), (1.0, 0), (11.0, 0)), [60.0, 10.0])
+
+    def test_a_short_one_is_none(self):
+        self.assertEqual(self.seen((1.0, 0), (4.0, 0), (1.0, 0), (4.0, 0)), [])
+
+    def test_a_stopped_process_sees_that_time_went_on(self):
+        program = ("import sys; sys.path.insert(0, sys.argv[1]); import standstill, sys\n"
+                   "with standstill.Watch() as watch: print('on', flush=True); sys.stdin.read()\n"
+                   "print([lost for _, lost in watch.standstills])")
+        with subprocess.Popen([sys.executable, "-c", program, str(Path(run.__file__).parent)], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            self.assertEqual(process.stdout.readline(), "on\n")
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(standstill.LEAST + 2.5)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.5)
+            told = process.communicate("")[0]
+        self.assertRegex(told, r"^\[[56789]\.\d+\]\n$")
+
+    def run_of(self, folder, script):
+        """A run of a build of one case, which failed; the case is a shell script."""
+        (Path(folder) / "CTestTestfile.cmake").write_text(f'add_test([=[a/Case]=] "sh" "-c" [=[{script}]=])\n')
+        made = run.Run.__new__(run.Run)
+        made.folder, made.steps, made.stood_still = Path(folder), [{"name": "release tests", "code": 8}], []
+        made.ends = time.monotonic() + 60
+        made.build, made.environment = (lambda stage: folder), (lambda stage: None)
+        return made
+
+    def test_after_one_what_failed_runs_again_and_counts(self):
+        stage = types.SimpleNamespace(name="release")
+        for script, status, code in (("exit 0", "passed", 0), ("exit 1", "failed", 8)):
+            with self.subTest(script), tempfile.TemporaryDirectory() as folder:
+                made = self.run_of(folder, script)
+                cases = made.again(stage, [of("failed", "a/Case"), of("passed", "b/Case")], ["a/Case  # 1", "b/Case"], 60)
+                self.assertEqual([case.status for case in cases], [status, "passed"])
+                self.assertEqual(made.steps[0]["code"], code)
+                self.assertIn("stood still for 60 seconds in the release tests; run again: a/Case", made.stood_still[0])
+
+    def test_after_one_a_broken_tree_is_not_run_again(self):
+        made = run.Run.__new__(run.Run)
+        made.steps, made.stood_still = [], []
+        many = [of("failed", f"a/{i}") for i in range(run.AGAIN + 1)]
+        self.assertEqual(made.again(types.SimpleNamespace(name="release"), many, [], 60), many)
+        self.assertIn("none was run again", made.stood_still[0])
 
 
 if __name__ == "__main__":

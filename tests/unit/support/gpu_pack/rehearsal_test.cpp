@@ -170,7 +170,8 @@ std::vector<Part> parts() {
        {"--cases", "Sums.OfOperandsAreMadeBesideProducts"}},
       {"variants",
        {"variant bf16 " + ms, "variant bf16, deterministic = false" + ms, "variant bf16, graphs = false" + ms,
-        "variant fp32 " + ms, "variant fp32, tf32 = true" + ms, "variant fp32 +products: "},
+        "variant bf16, half_logits = true" + ms, "variant fp32 " + ms, "variant fp32, tf32 = true" + ms,
+        "variant fp32 +products: "},
        {"step.variant.bf16.log", "step.variant.fp32.tf32---true.log"}},
   };
 }

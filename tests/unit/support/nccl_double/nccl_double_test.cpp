@@ -195,6 +195,134 @@ TEST(NcclDouble, RefusesWrongArguments) {
             "");
 }
 
+/// Memory of NCCL's on a member's device.
+class OwnMemory {
+ public:
+  explicit OwnMemory(std::size_t bytes) { expect(api().ncclMemAlloc(&at, bytes) == kSuccess, "no memory"); }
+  ~OwnMemory() { api().ncclMemFree(at); }
+  OwnMemory(const OwnMemory&) = delete;
+
+  void* at = nullptr;
+};
+
+/// One that is there; null where it failed.
+Window window_of(const Member& member, void* memory, std::size_t bytes) {
+  Window window = nullptr;
+  expect(api().ncclCommWindowRegister(member.comm, memory, bytes, &window, kSymmetric) == kSuccess, "it is refused");
+  return member.settled() == kSuccess ? window : nullptr;
+}
+
+TEST(NcclDouble, HasAWindowOnlyWhenAskedForItsState) {
+  EXPECT_EQ(on_ranks(2,
+                     [](Member& member, int rank) {
+                       expect(member.settled() == kSuccess, "no communicator");
+                       const OwnMemory memory(8192);
+                       Window window = nullptr;
+                       if (rank == 1) usleep(50'000);
+                       expect(
+                           api().ncclCommWindowRegister(member.comm, memory.at, 8192, &window, kSymmetric) == kSuccess,
+                           "it is refused");
+                       if (rank == 0) expect(!window, "it is there before the other member's");
+                       expect(member.settled() == kSuccess && window, "no window");
+                       expect(api().ncclMemFree(memory.at) == kInvalidUsage, "freed while it is a window");
+                       expect(api().ncclCommWindowDeregister(member.comm, window) == kSuccess, "it does not end");
+                       expect(api().ncclCommWindowDeregister(member.comm, window) == kInvalidArgument, "it ends twice");
+                     }),
+            "");
+}
+
+TEST(NcclDouble, NamesWindowsOfDifferentSizes) {
+  EXPECT_EQ(
+      on_ranks(2,
+               [](Member& member, int rank) {
+                 expect(member.settled() == kSuccess, "no communicator");
+                 const OwnMemory memory(16384);
+                 const std::size_t bytes = rank == 0 ? 8192 : 16384;
+                 expect(!window_of(member, memory.at, bytes), "it is a window");
+                 expect(member.last_error() == "rank 1 shares a window of 16384 bytes where rank 0 shares one of 8192",
+                        member.last_error());
+                 api().ncclCommAbort(std::exchange(member.comm, nullptr));
+               }),
+      "");
+}
+
+TEST(NcclDouble, RefusesMemoryThatIsNoWindow) {
+  EXPECT_EQ(on_ranks(1,
+                     [](Member& member, int) {
+                       expect(member.settled() == kSuccess, "no communicator");
+                       const OwnMemory memory(8192);
+                       Window window = nullptr;
+                       const auto made = [&](void* at, std::size_t bytes, int flags) {
+                         return api().ncclCommWindowRegister(member.comm, at, bytes, &window, flags);
+                       };
+                       expect(made(member.data(), 4096, kSymmetric) == kInvalidArgument, "not from ncclMemAlloc");
+                       test::expect_contains(member.last_error(), "not from ncclMemAlloc");
+                       expect(made(memory.at, 16384, kSymmetric) == kInvalidArgument, "more than there is");
+                       expect(made(memory.at, 0, kSymmetric) == kInvalidArgument, "no bytes");
+                       expect(made(memory.at, 8192, 64) == kInvalidArgument, "no such flags");
+                       const Window first = window_of(member, memory.at, 8192);
+                       expect(first, "no window");
+                       expect(made(memory.at, 8192, kSymmetric) == kInvalidUsage, "twice");
+                       expect(api().ncclMemFree(member.data()) == kInvalidArgument, "frees what is another's");
+                       void* handle = nullptr;
+                       expect(api().ncclCommWindowDeregister(member.comm, first) == kSuccess, "it does not end");
+                       expect(api().ncclCommRegister(member.comm, memory.at, 8192, &handle) == kSuccess, "no handle");
+                       expect(api().ncclMemFree(memory.at) == kInvalidUsage, "freed while it is registered");
+                       expect(api().ncclCommDeregister(member.comm, handle) == kSuccess, "it does not end");
+                     }),
+            "");
+}
+
+TEST(NcclDouble, NamesOffsetsInWindowsThatDiffer) {
+  EXPECT_EQ(on_ranks(2,
+                     [](Member& member, int rank) {
+                       expect(member.settled() == kSuccess, "no communicator");
+                       const OwnMemory memory(8192);
+                       expect(window_of(member, memory.at, 8192), "no window");
+                       auto* const at = static_cast<char*>(memory.at) + (rank == 1 ? 64 : 0);
+                       expect(api().ncclAllReduce(at, at, 4, kInt32, kSum, member.comm, member.stream()) == kInProgress,
+                              "refused at once");
+                       expect(member.error() == kInvalidUsage, "it was not noticed");
+                       test::expect_contains(member.last_error(), "window 0 at 64");
+                       api().ncclCommAbort(std::exchange(member.comm, nullptr));
+                       member.finish();
+                     }),
+            "");
+}
+
+/// What is left of a communicator goes with it.
+TEST(NcclDouble, LetsWindowsGoWithTheirCommunicator) {
+  EXPECT_EQ(on_ranks(1,
+                     [](Member& member, int) {
+                       expect(member.settled() == kSuccess, "no communicator");
+                       const OwnMemory memory(8192);
+                       expect(window_of(member, memory.at, 8192), "no window");
+                       api().ncclCommAbort(std::exchange(member.comm, nullptr));
+                       void* other = nullptr;
+                       expect(api().ncclMemAlloc(&other, 64) == kSuccess && api().ncclMemFree(other) == kSuccess, "no");
+                       expect(api().ncclMemFree(std::exchange(const_cast<void*&>(memory.at), nullptr)) == kSuccess,
+                              "it is still held");
+                     }),
+            "");
+}
+
+TEST(NcclDouble, RefusesPoliciesThatItsVersionLacks) {
+  setenv("NCCL_DOUBLE_VERSION", "22707", 1);
+  const std::string failures = on_ranks(1, [](Member&, int) {
+    UniqueId id{};
+    api().ncclGetUniqueId(&id);
+    Config config;
+    config.blocking = 0;
+    config.size = sizeof config;
+    config.version = 22800;
+    config.cta_policy = kPolicyZero;
+    Comm comm = nullptr;
+    expect(api().ncclCommInitRankConfig(&comm, 1, id, 0, &config) == kInvalidArgument, "it is accepted");
+  });
+  unsetenv("NCCL_DOUBLE_VERSION");
+  EXPECT_EQ(failures, "");
+}
+
 TEST(NcclDouble, EndsWhatWaitsForOthersWhenItIsAborted) {
   EXPECT_EQ(on_ranks(2,
                      [](Member& member, int rank) {

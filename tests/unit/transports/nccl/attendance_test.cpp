@@ -64,6 +64,20 @@ TEST(NcclAttendance, ComparesABarrierWithWhatStartsInItsPlace) {
   EXPECT_EQ(other.error().message, text);
 }
 
+TEST(NcclAttendance, TakesNothingThatMakesNoSense) {
+  Two ranks;
+  EXPECT_TRUE(ranks.one.start("g", kEndStarts));
+  const std::string barrier = ranks.one.announce("g"), farewell = ranks.one.farewell(true, "all is well");
+  for (const std::string& bytes : {barrier.substr(1), barrier + "x", std::string()}) {
+    const Status heard = ranks.zero.heard_barrier(1, bytes);
+    ASSERT_FALSE(heard);
+    EXPECT_EQ(heard.error().message, "nccl: a barrier of rank 1 makes no sense; do all ranks run the same version?");
+  }
+  for (const std::string& bytes : {farewell.substr(0, farewell.size() - 1), farewell + "x"})
+    EXPECT_FALSE(ranks.zero.heard_farewell(1, bytes));
+  EXPECT_FALSE(ranks.zero.has_left(1));
+}
+
 TEST(NcclAttendance, EndsABarrierWhenAllHaveAnnouncedIt) {
   Two ranks;
   // Rank 1 knows of the group before rank 0 does.

@@ -7,8 +7,9 @@ namespace baleen::nccl {
 namespace {
 
 TEST(NcclMaps, KnowEveryDtype) {
-  const std::pair<baleen_dtype_t, int> all[] = {{BALEEN_U8, 1},  {BALEEN_I32, 2}, {BALEEN_I64, 4}, {BALEEN_F16, 6},
-                                                {BALEEN_F32, 7}, {BALEEN_F64, 8}, {BALEEN_BF16, 9}};
+  const std::pair<baleen_dtype_t, int> all[] = {{BALEEN_U8, 1},  {BALEEN_I32, 2}, {BALEEN_I64, 4},  {BALEEN_F16, 6},
+                                                {BALEEN_F32, 7}, {BALEEN_F64, 8}, {BALEEN_BF16, 9}, {BALEEN_E4M3, 1},
+                                                {BALEEN_E5M2, 1}};  // bytes, which are moved alone
   std::size_t known = 0;
   for (const auto& [dtype, number] : all) {
     ASSERT_TRUE(data_type(dtype)) << dtype_name(dtype);

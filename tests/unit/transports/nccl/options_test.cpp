@@ -69,8 +69,26 @@ class NcclEffective : public testing::Test {
     setenv(name.c_str(), value.c_str(), 1);
     names_.push_back(name);
   }
-  static void expect_in(const Options& options, const std::string& part, bool can_register = true) {
-    const std::string all = options.effective(22809, can_register);
+  /// What NCCL of a version has.
+  static Functions nccl_of(int version) {
+    Functions nccl;
+    nccl.version = version;
+    if (version >= kMemorySince) {
+      nccl.ncclCommRegister = [](Comm, void*, std::size_t, void**) { return kSuccess; };
+      nccl.ncclCommDeregister = [](Comm, void*) { return kSuccess; };
+      nccl.ncclMemAlloc = [](void**, std::size_t) { return kSuccess; };
+      nccl.ncclMemFree = [](void*) { return kSuccess; };
+    }
+    if (version >= kWindowsSince) {
+      nccl.ncclCommWindowRegister = [](Comm, void*, std::size_t, Window*, int) { return kSuccess; };
+      nccl.ncclCommWindowDeregister = [](Comm, Window) { return kSuccess; };
+    }
+    if (version >= kCopyEnginesSince)
+      nccl.ncclAlltoAll = [](const void*, void*, std::size_t, DataType, Comm, StreamHandle) { return kSuccess; };
+    return nccl;
+  }
+  static void expect_in(const Options& options, const std::string& part, int version = 22809) {
+    const std::string all = options.effective(nccl_of(version));
     EXPECT_NE(all.find(part), std::string::npos) << part << "\nis not in\n" << all;
   }
   std::string in_file(const std::string& variable) const { return variable + " in " + folder_ / "nccl.conf"; }
@@ -87,7 +105,8 @@ TEST_F(NcclEffective, SaysWhoHasSetIt) {
   options_.default_interface = "eth0";
   expect_in(options_, "interface =eth0 (default), algorithm Tree (" + in_file("NCCL_ALGO") +
                           "), protocol LL (NCCL_PROTO in the environment), channels NCCL's (default) to NCCL's "
-                          "(default), register true (default), debug off (default), timeout 300 s (default), "
+                          "(default), register true (default), memory nccl (default), windows false (default), "
+                          "copy_engine false (default), debug off (default), timeout 300 s (default), "
                           "scratch_mb 64 (default), share_gpu false (default)");
   options_.protocol = "simple";
   options_.debug = "info";
@@ -124,11 +143,55 @@ TEST_F(NcclEffective, CountsChannelsAsNcclDoes) {
 }
 
 TEST_F(NcclEffective, SaysWhyArenasAreNotRegistered) {
-  expect_in(options_, "register false (this NCCL has no ncclCommRegister)", false);
+  expect_in(options_, "register false (this NCCL has no ncclCommRegister)", 21800);
   set("NCCL_LOCAL_REGISTER", "0");
   expect_in(options_, "register false (NCCL_LOCAL_REGISTER in the environment)");
   options_.registers = false;
   expect_in(options_, "register false (option)");
+}
+
+/// Without a file that names an algorithm.
+class NcclMemory : public NcclEffective {
+ protected:
+  NcclMemory() { set("NCCL_CONF_FILE", "/nowhere/nccl.conf"); }
+};
+
+TEST_F(NcclMemory, SaysWhoseItIs) {
+  expect_in(options_, "memory nccl (default), windows false (default), copy_engine false (default)");
+  expect_in(options_, "memory device (this NCCL has no ncclMemAlloc), windows false (default)", 21800);
+  options_.shares_windows = true;
+  expect_in(options_, "memory nccl (default), windows true (option), copy_engine false (default)");
+  EXPECT_TRUE(options_.suit(nccl_of(22707)));
+  EXPECT_FALSE(options_.suit(nccl_of(22605)));
+  set("NCCL_WIN_ENABLE", "0");
+  expect_in(options_, "memory nccl (default), windows false (NCCL_WIN_ENABLE in the environment)");
+  set("NCCL_CUMEM_ENABLE", "0");
+  expect_in(options_, "memory device (NCCL_CUMEM_ENABLE in the environment), windows false (memory device)");
+  options_.memory = "nccl";
+  expect_in(options_, "memory nccl (option)");
+  options_.memory = "device";
+  expect_in(options_, "memory device (option), windows false (memory device)");
+  EXPECT_NE(options_.facts(22809).find("\nmemory=device\nwindows=true\n"), std::string::npos);
+}
+
+/// An algorithm or protocol fixes the order of sums, and NCCL does not heed it in windows.
+TEST_F(NcclMemory, IsNoWindowWhereAnAlgorithmIsGiven) {
+  options_.shares_windows = true;
+  set("NCCL_PROTO", "Simple");
+  expect_in(options_, "windows false (NCCL_PROTO in the environment)");
+}
+
+TEST_F(NcclMemory, IsMovedByCopyEnginesOnRequest) {
+  EXPECT_EQ(options_.config().size, Config::kSizeIn218) << "members of later versions are not there";
+  options_.copy_engine = true;
+  EXPECT_EQ(options_.config().cta_policy, kPolicyZero);
+  EXPECT_EQ(options_.config().version, 22800u);
+  EXPECT_EQ(options_.config().size, sizeof(Config));
+  expect_in(options_, "copy_engine true (option)");
+  EXPECT_TRUE(options_.suit(nccl_of(22809)));
+  EXPECT_FALSE(options_.suit(nccl_of(22707)));
+  set("NCCL_CTA_POLICY", "0");
+  expect_in(options_, "copy_engine false (NCCL_CTA_POLICY in the environment)");
 }
 
 TEST_F(NcclEffective, ComparesWhatHolds) {

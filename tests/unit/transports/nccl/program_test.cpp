@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -115,6 +116,23 @@ TEST(NcclProgram, TakesNcclsOwnCallsWhereBlocksAreEqual) {
     EXPECT_EQ(calls[1 + root].count, root == 3 ? 98u : 101u);
     EXPECT_EQ(static_cast<bool>(calls[1 + root].to), root == 1) << "only the root has a place for it";
   }
+}
+
+/// They know it as one call; uneven pieces are messages all the same.
+TEST(NcclProgram, HandsAnEvenAllToAllToTheCopyEngines) {
+  Collective c = collective_of(BALEEN_ALL_TO_ALL, 1, 4, {0, 3});
+  c.entries[0].sends.clear();
+  c.entries[0].receives.clear();
+  c.entries[0].block = 100;
+  c.entries[0].count = 400;
+  const Program without = plain_program(c, places_of(c), 1 << 20), with = plain_program(c, places_of(c), 1 << 20, true);
+  const auto whole = [](const Program& program) {
+    return std::ranges::count(program.steps.at(0).calls, Call::Kind::kAllToAll, &Call::kind);
+  };
+  EXPECT_EQ(whole(without), 0);
+  EXPECT_EQ(whole(with), 1);
+  EXPECT_EQ(with.steps[0].calls[0].count, 100u) << "NCCL counts what goes to each";
+  EXPECT_EQ(without.steps[0].calls.size() - with.steps[0].calls.size(), 7u) << "in the place of 4 sends and receives";
 }
 
 TEST(NcclProgram, NeverSendsFromWhereItReceives) {

@@ -2,8 +2,15 @@
 #include "switchboard.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "support/free_port.hpp"
 #include "support/ranks.hpp"
 
 namespace baleen::nccl {
@@ -19,6 +26,22 @@ std::unique_ptr<Switchboard> join(test::SharedRendezvous& meeting, std::int32_t 
   auto joined = Switchboard::join(Rendezvous(&view), "", facts, seconds);
   if (!joined) throw std::runtime_error(joined.error().text());
   return *std::move(joined);
+}
+
+/// Stays until that rank has written.
+void board_says(Switchboard& board, std::int32_t from) { expect(static_cast<bool>(board.letter_of(from)), "a letter"); }
+
+TEST(NcclWire, HearsTheLastWordsOfWhoTakesNothingAnyMore) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  Wire near{FileHandle(ends[0])};
+  near.trust();
+  Wire(FileHandle(ends[1])).send({FrameKind::kLeft, 1, -1, "because"});
+  near.send({FrameKind::kLetter, 0, 1, "are you there?"});
+  EXPECT_FALSE(near.exchange());
+  const auto heard = near.take();
+  ASSERT_TRUE(heard);
+  EXPECT_EQ(heard->bytes, "because");
 }
 
 TEST(NcclSwitchboard, BringsLettersInOrder) {
@@ -67,6 +90,39 @@ TEST(NcclSwitchboard, TellsADeathFromALeaving) {
     expect(both && last[1] == FrameKind::kGone && last[2] == FrameKind::kLeft, "what rank 0 heard");
   });
   EXPECT_EQ(failures, "rank 1 ended with status 2304\n");
+}
+
+bool is_open(const FileHandle& socket) {
+  char heard = 0;
+  return recv(socket.get(), &heard, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  for (int tries = 0; tries < 2000 && !condition(); ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return condition();
+}
+
+/// Who holds connections and says nothing is hung up on, the oldest first, and the job begins; then nobody listens.
+TEST(NcclSwitchboard, BearsStrangers) {
+  constexpr std::ptrdiff_t kStrangers = 200, kMost = 64 + 1;  // and the rank that is to come
+  test::SharedRendezvous meeting;
+  EXPECT_EQ(test::run_bodies(As::kThreads, 2,
+                             [&](std::int32_t rank) {
+                               std::vector<FileHandle> strangers;
+                               if (rank == 0) return board_says(*join(meeting, 0, 2), 1);
+                               const baleen_rendezvous_t view = meeting.of(1, 2);
+                               const std::uint16_t port = place_from(Rendezvous(&view).get("nccl.hub"))->port;
+                               while (std::ssize(strangers) < kStrangers)
+                                 strangers.push_back(test::connect_to_loopback(port));
+                               const auto open = [&] { return std::ranges::count_if(strangers, is_open); };
+                               expect(comes_true([&] { return open() <= kMost; }), "all are borne");
+                               expect(is_open(strangers.back()), "the last one is hung up on first");
+                               const auto board = join(meeting, 1, 2);
+                               expect(comes_true([&] { return open() == 0; }), "strangers are heard for ever");
+                               expect(!test::connect_to_loopback(port), "rank 0 listens though all have come");
+                               board->send(FrameKind::kLetter, 0, "over");
+                             }),
+            "");
 }
 
 TEST(NcclSwitchboard, ComparesFacts) {

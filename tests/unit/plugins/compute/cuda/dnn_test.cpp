@@ -128,6 +128,33 @@ TEST_F(DnnAttention, OfAnUnsuitableWidthIsRefusedWithWords) {
 }
 #endif
 
+/// The largest part of the batch, without remainder, of which the scores' gradient takes at most 1 GiB: 2 bytes for
+/// each query and key, in tiles of 128.
+TEST(AttentionSlice, IsWhatFitsIntoAGigabyte) {
+  const auto slice = [](std::int64_t batch, std::int64_t heads, std::int64_t length, bool backward = true,
+                        bool deterministic = true) {
+    AttentionShape s;
+    s.batch = batch;
+    s.heads = s.groups = heads;
+    s.queries = s.keys = length;
+    s.width = 64;
+    s.lse = {heads * length, length, 1};
+    s.deterministic = deterministic;
+    return attention_slice(s, backward);
+  };
+  EXPECT_EQ(slice(32, 16, 1024), 32) << "1 GiB";
+  EXPECT_EQ(slice(33, 16, 1024), 11);
+  EXPECT_EQ(slice(64, 16, 1024), 32);
+  EXPECT_EQ(slice(48, 16, 1024), 24) << "without remainder";
+  EXPECT_EQ(slice(37, 16, 1024), 1) << "a prime number";
+  EXPECT_EQ(slice(32, 16, 1025), 16) << "whole tiles";
+  EXPECT_EQ(slice(4, 32, 8192), 1) << "4 GiB";
+  EXPECT_EQ(slice(33012, 1, 3), 11004) << "of two slices the second one's statistics would begin 8 bytes beside";
+  EXPECT_EQ(slice(33010, 1, 3), 33010) << "no part is a multiple of four rows";
+  EXPECT_EQ(slice(64, 16, 1024, false), 64) << "forward there is none";
+  EXPECT_EQ(slice(64, 16, 1024, true, false), 64);
+}
+
 TEST(DnnDescription, ThatIsNoneIsRefused) {
   const auto opened = Dnn::open_described({}, "nonsense");
   ASSERT_FALSE(opened);

@@ -78,15 +78,16 @@ GeneratedKernel everything(bool wide) {
   for (std::uint32_t op = BALEEN_X_NEG; op <= BALEEN_X_SILU_GRAD; ++op) kernel.code.push_back({op, 0, 0, 0, 0});
   for (std::uint32_t op = BALEEN_X_ADD; op <= BALEEN_X_NE; ++op) kernel.code.push_back({op, 0, 1, 0, 0});
   kernel.code.push_back({BALEEN_X_SELECT, 0, 1, 2, 0});
-  for (std::uint32_t dtype = BALEEN_F32; dtype <= BALEEN_U8; ++dtype)
+  for (std::uint32_t dtype = BALEEN_F32; dtype <= BALEEN_E5M2; ++dtype)
     kernel.code.push_back({BALEEN_X_ROUND, 0, dtype, 0, 0});
   kernel.shape = {{4, 9, {{0, 0, 1}, {1, 6, 3}}, 2}, {8, 8, {}, 0}};
-  const baleen_dtype_t dtypes[] = {BALEEN_F32, BALEEN_F64, BALEEN_I32, BALEEN_I64, BALEEN_U8, BALEEN_BF16, BALEEN_F16};
+  const baleen_dtype_t dtypes[] = {BALEEN_F32,  BALEEN_F64, BALEEN_I32,  BALEEN_I64, BALEEN_U8,
+                                   BALEEN_BF16, BALEEN_F16, BALEEN_E4M3, BALEEN_E5M2};
   kernel.inputs = {
       {wide ? BALEEN_F64 : BALEEN_F32, {8, 1}}, {BALEEN_I64, {0, 0}}, {BALEEN_BF16, {8, 1}}, {BALEEN_F16, {0, 1}}};
   for (std::size_t i = 0; i < kernel.code.size(); ++i) {
     kernel.results.push_back(static_cast<std::int64_t>(i));
-    kernel.outputs.push_back({dtypes[i % 7], {8, 1}});
+    kernel.outputs.push_back({dtypes[i % std::size(dtypes)], {8, 1}});
   }
   return kernel;
 }

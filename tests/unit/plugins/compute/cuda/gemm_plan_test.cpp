@@ -113,6 +113,24 @@ TEST(GemmPlan, ComputesTheContraction) {
   check({"m,n->mn", {{'m', 5}, {'n', 3}}});
   check({"kam,bkan->bmn", {{'k', 3}, {'a', 4}, {'m', 5}, {'b', 2}, {'n', 6}}});
 }
+/// Whatever the result's order, left is transposed and right is not.
+TEST(GemmPlan, PutsTheDepthInnermostWhereOperandsLieSo) {
+  const auto plan_of = [](const char* spec, const RegionOperand& a, const RegionOperand& b, const RegionOperand& y) {
+    const auto contraction = contraction_groups(spec, a, b, y);
+    return contraction ? plan_gemm(*contraction, GemmForm::kDepthInnermost) : std::nullopt;
+  };
+  for (const char* spec : {"mk,nk->mn", "mk,nk->nm"}) {
+    const bool turned = spec[7] == 'n';
+    const auto plan = plan_of(spec, operand({3, 4}), operand({5, 4}), turned ? operand({5, 3}) : operand({3, 5}));
+    ASSERT_TRUE(plan) << spec;
+    EXPECT_TRUE(plan->left.transposed && !plan->right.transposed) << spec;
+    EXPECT_EQ(plan->depth, 4);
+    EXPECT_EQ(plan->left.leading, 4);
+    EXPECT_EQ(plan->right.leading, 4);
+  }
+  EXPECT_FALSE(plan_of("mk,kn->mn", operand({3, 4}), operand({4, 5}), operand({3, 5})));
+  EXPECT_FALSE(plan_of("km,nk->mn", operand({4, 3}), operand({5, 4}), operand({3, 5})));
+}
 TEST(GemmPlan, LeavesStridesThatNoMatrixHasToOthers) {
   check({"akb,bn->nka", {{'a', 3}, {'k', 4}, {'b', 5}, {'n', 6}}, true});
   check({"mk,kn->mn", {{'m', 3}, {'k', 0}, {'n', 5}}, false});

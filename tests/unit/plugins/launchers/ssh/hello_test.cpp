@@ -59,6 +59,12 @@ TEST(Hello, IsNothingElse) {
   }
 }
 
+TEST(Hello, SaysWhoAHostIs) {
+  for (const int host : {0, 3, 1 << 30}) EXPECT_EQ(host_from(identity_of(host)), host);
+  for (const char* other : {"", "baleen host ", "baleen host -1", "baleen host 3 ", "baleen host 1073741825", "host 3"})
+    EXPECT_FALSE(host_from(other)) << other;
+}
+
 TEST(Hello, SurvivesNoise) {
   std::mt19937_64 random(test::seed());
   for (int i = 0; i < 1000; ++i) {

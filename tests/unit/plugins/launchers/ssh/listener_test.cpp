@@ -235,6 +235,24 @@ TEST_F(DoorTest, BearsAScanWithBoundedMeans) {
   EXPECT_LE(most_watched, 65u);
 }
 
+/// Others who come meanwhile do not take its place.
+TEST_F(DoorTest, KeepsAHostThatShakesHandsThroughAScan) {
+  timeouts.handshake_timeout = std::chrono::minutes(10);
+  const FileHandle socket = connect();
+  TlsSession own = session(secret, hear(socket, kHelloBytes), 2);
+  say(socket, own.take_bytes());
+  ASSERT_TRUE(own.receive(hear_some(socket)));
+  std::vector<FileHandle> open;
+  for (int i = 0; i < 200; ++i) {
+    open.push_back(connect());
+    listener->turn(Clock::now());
+  }
+  while (!own.is_open()) ASSERT_TRUE(own.receive(hear_some(socket)));
+  own.write("here I am");
+  say(socket, own.take_bytes());
+  EXPECT_TRUE(serve_until([&] { return !peers.empty(); }));
+}
+
 TEST_F(DoorTest, SaysWhatHoldsItsPort) {
   auto opened =
       std::async(std::launch::async, [&] { return Listener::open(listener->address(), secret, log, timeouts); });

@@ -1,9 +1,5 @@
 /// \file Each option does something that can be seen: in the process's files and threads, and in its requests.
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +8,7 @@
 #include <set>
 
 #include "faulty_store.hpp"
+#include "support/forbidden_calls.hpp"
 
 namespace baleen::nvme {
 namespace {
@@ -81,20 +78,10 @@ TEST_F(OffloadOption, EngineIsIoUringOrThreads) {
   EXPECT_EQ(descriptors("[io_uring]").size(), 1u);
 }
 
-/// From now on this process's io_uring_setup fails, as in many containers.
-bool forbid_io_uring() {
-  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  const sock_fprog filter = {std::size(program), program};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
 TEST_F(OffloadOption, EngineFallsToThreadsWhereIoUringIsForbidden) {
   const pid_t child = ::fork();
   if (child == 0) {
-    if (!forbid_io_uring()) ::_exit(2);
+    if (!test::forbid_io_uring()) ::_exit(2);
     make();
     const std::vector<std::string> said = plugin.host->logged();
     const bool once = said.size() == 1 && said[0] ==

@@ -1,5 +1,4 @@
 /// \file Swap files: names, what dead processes leave, room, stripes.
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +6,7 @@
 #include <map>
 
 #include "faulty_store.hpp"
+#include "support/small_disk.hpp"
 #include "swap_files.hpp"
 
 namespace baleen::nvme {
@@ -113,27 +113,9 @@ TEST_F(OffloadSwapFiles, AreStripedEvenlyAndEachByteHasOnePlace) {
     EXPECT_EQ(::lseek((*files).file(i), 0, SEEK_END), 2 * static_cast<off_t>(kBlock));
 }
 
-/// A file system of 4 MiB in memory; gone with this object.
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path) : path_(path) {
-    fs::create_directories(path);
-    is_there_ = ::mount("none", path.c_str(), "tmpfs", 0, "size=4m") == 0;
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  ~SmallDisk() {
-    if (is_there_) ::umount2(path_.c_str(), MNT_DETACH);
-  }
-  bool is_there() const { return is_there_; }
-
- private:
-  std::string path_;
-  bool is_there_ = false;
-};
-
 TEST_F(OffloadSwapFiles, TellWhatAFullDiskLacksAndTakeNothing) {
-  const SmallDisk disk(folder / "small");
-  if (!disk.is_there()) GTEST_SKIP() << "this user mounts no file system";
+  const test::SmallDisk disk(folder / "small", "4m");
+  if (!disk.possible()) GTEST_SKIP() << "this user mounts no file system";
   auto files = open({folder / "small"});
   ASSERT_TRUE(files);
   EXPECT_LE((*files).room(), 4u << 20);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "support/process.hpp"
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::test {
@@ -18,9 +19,7 @@ class Bench : public testing::Test {
     return words;
   }
   void expect_refused(std::vector<std::string> more, const std::string& message) const {
-    const ProcessResult result = run_baleen(command(std::move(more)));
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_EQ(result.err, "error: " + message + "\n");
+    expect_refusal(run_baleen(command(std::move(more))), {.whole = message});
   }
 
   TemporaryFolder folder_;
@@ -66,9 +65,8 @@ TEST_F(Bench, RefusesWhatItDoesNotKnow) {
 }
 
 TEST_F(Bench, NeedsSeveralRanks) {
-  const ProcessResult result = run_baleen({"bench", "transport"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_EQ(result.err, "error: one rank has nobody to talk to; give a manifest with several `ranks`\n");
+  expect_refusal(run_baleen({"bench", "transport"}),
+                 {.whole = "one rank has nobody to talk to; give a manifest with several `ranks`"});
 }
 
 }  // namespace

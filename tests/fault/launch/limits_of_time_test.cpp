@@ -1,0 +1,85 @@
+/// \file Limits of ranks that are neither dead nor stopped by a signal: held by a debugger, without heartbeats, saving.
+#include <sys/ptrace.h>
+
+#include <filesystem>
+
+#include "rank_job.hpp"
+
+namespace baleen::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Holds threads of a process as a debugger does.
+class Debugger {
+ public:
+  enum class Threads { all, all_but_the_first };
+
+  Debugger(pid_t process, Threads which) {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task")) {
+      const pid_t thread = std::stoi(entry.path().filename());
+      if (which == Threads::all_but_the_first && thread == process) continue;
+      EXPECT_EQ(ptrace(PTRACE_SEIZE, thread, nullptr, nullptr), 0) << "cannot debug a process of its own";
+      EXPECT_EQ(ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr), 0);
+      EXPECT_EQ(waitpid(thread, nullptr, __WALL), thread);
+      threads_.push_back(thread);
+    }
+  }
+  ~Debugger() {
+    for (const pid_t thread : threads_) ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
+  }
+  Debugger(const Debugger&) = delete;
+
+  std::size_t held() const { return threads_.size(); }
+  /// A process that was killed is gone when who holds its threads has seen it.
+  void see_ends() const {
+    for (const pid_t thread : threads_) waitpid(thread, nullptr, __WALL | WNOHANG);
+  }
+
+ private:
+  std::vector<pid_t> threads_;
+};
+
+TEST(LimitsOfTime, LetADebuggerHoldARank) {
+  RunningJob job(rank_program({"3", "stopped=300", "silent=600", "*:pid", "*:work:3000"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  {
+    const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all);
+    std::this_thread::sleep_for(milliseconds(1'500));
+  }
+  EXPECT_EQ(job.ends(), 0) << job.err();
+  EXPECT_EQ(job.err(), "warning: rank 1 is held by a debugger; waiting for it\n");
+}
+
+/// Its process lives, and what sends its heartbeats does not.
+TEST(LimitsOfTime, EndARankThatSaysNothingMore) {
+  RunningJob job(rank_program({"3", "silent=700", "*:barrier:all", "*:pid", "*:work"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all_but_the_first);
+  ASSERT_GT(debugger.held(), 0u);
+  std::optional<int> code;
+  holds_within(seconds(60), [&] {
+    debugger.see_ends();
+    code = job.ends(milliseconds(5));
+    return code.has_value();
+  });
+  EXPECT_EQ(code, 4) << job.err();
+  EXPECT_EQ(job.err().find("error: rank 1"), 0u) << job.err();
+  EXPECT_NE(job.err().find(": silent for "), std::string::npos) << job.err();
+  EXPECT_NE(job.err().find(" though its process lives\n"), std::string::npos) << job.err();
+}
+
+/// What is left of a failure may save what was trained, but not for ever.
+TEST(LimitsOfTime, EndARankThatSavesForEver) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult result =
+      run_ranks({"2", "rescuing=1500", "grace=200", "0:rescues", "*:barrier:all", "1:raise:9", "0:sleep:600000"});
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1'700)) << "it had no time to save";
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_EQ(result.err.find("error: rank 1"), 0u) << result.err;
+  EXPECT_NE(result.err.find(": killed by SIGKILL"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace baleen::test
