@@ -243,9 +243,16 @@ function(baleen_case_properties variable kind timeout)
   set(${variable} TIMEOUT ${timeout} PROCESSORS ${BALEEN_PLACES_COMPUTING} COST ${cost} PARENT_SCOPE)
 endfunction()
 
+# Notes a pattern for scripts/testing, which complains of one that is of no case.
+file(WRITE ${CMAKE_BINARY_DIR}/case_patterns.txt "")
+function(baleen_note_pattern suite pattern)
+  file(APPEND ${CMAKE_BINARY_DIR}/case_patterns.txt "${suite} ${pattern}\n")
+endfunction()
+
 # baleen_label_cases(NAME graph.autodiff MATCHING regex LABELS ...): gives those cases these labels too.
 function(baleen_label_cases)
   cmake_parse_arguments(A "" "NAME;MATCHING" "LABELS" ${ARGN})
+  baleen_note_pattern(${A_NAME} "${A_MATCHING}")
   file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
     "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
     "    list(APPEND labels_of_\${name} ${A_LABELS})\n"
@@ -255,6 +262,7 @@ endfunction()
 # baleen_waiting_cases(NAME fault.hosts MATCHING regex): those cases mostly wait.
 function(baleen_waiting_cases)
   cmake_parse_arguments(A "" "NAME;MATCHING" "" ${ARGN})
+  baleen_note_pattern(${A_NAME} "${A_MATCHING}")
   file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
     "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
     "    string(MD5 lane \"\${name}\")\n    string(SUBSTRING \"\${lane}\" 0 1 lane)\n"
@@ -266,6 +274,7 @@ endfunction()
 # baleen_limit_cases(NAME graph.autodiff MATCHING regex TIMEOUT seconds): the limit of those cases alone.
 function(baleen_limit_cases)
   cmake_parse_arguments(A "" "NAME;MATCHING;TIMEOUT" "" ${ARGN})
+  baleen_note_pattern(${A_NAME} "${A_MATCHING}")
   file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/test_${A_NAME}_cases.cmake
     "foreach(name IN LISTS test_${A_NAME}_TESTS)\n  if(name MATCHES [==[${A_MATCHING}]==])\n"
     "    set_tests_properties(\${name} PROPERTIES TIMEOUT ${A_TIMEOUT})\n  endif()\nendforeach()\n")

@@ -394,9 +394,12 @@ all_parity() {
 # The plan's entry for 16 bits.
 sixteen=$'[[plan]]\nstrategy = "precision"\ndtype = "bf16"\n'
 
-# offloaded MEMBER KINDS: the plan's entry that keeps states, and what of the other kinds is named, outside the device.
+on_host='update = "host"'
+
+# offloaded MEMBER KINDS [OPTIONS]: the plan's entry that keeps states, and what of the other kinds is named, outside the
+# device. OPTIONS: more of the strategy's, a line each.
 offloaded() {
-  printf '[[plan]]\nstrategy = "offload"\nmin_elements = 16\nahead = 1\n'
+  printf '[[plan]]\nstrategy = "offload"\nmin_elements = 16\nahead = 1\n%s\n' "${3:-}"
   # shellcheck disable=SC2086
   printf '%s = ["*"]\n' $2
   printf '[offload]\nplugin = "%s"\n' "$1"
@@ -416,7 +419,8 @@ kept() {
   sed -n '/"kind":"step"/s/.*"loss":\([-0-9.e+]*\).*/\1/p' "$log.jsonl" >"$log.values"
 }
 
-# same NAME REFERENCE: every loss that the run has is the reference's of that step, all its digits.
+# same NAME REFERENCE [MOST]: every loss that the run has is the reference's of that step, all its digits, or differs by
+# MOST of it.
 same() {
   local mine=$logs/kept.$1.values reference=$logs/kept.$2.values count
   if ! [ -s "$mine" ] || ! [ -s "$reference" ]; then
@@ -426,9 +430,15 @@ same() {
   count=$(wc -l <"$mine")
   if tail -n "$count" "$reference" | cmp -s - "$mine"; then
     row "memory $1" passed "$count losses are those of $2, to the last digit"
+    return
+  fi
+  local worst
+  worst=$(tail -n "$count" "$reference" | paste - "$mine" |
+    awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (!(d <= worst)) worst = d } END { printf "%.1e", worst }')
+  if awk -v worst="$worst" -v most="${3:-0}" 'BEGIN { exit !(worst + 0 == worst && worst <= most) }'; then
+    row "memory $1" passed "$count losses are those of $2, but for $worst at most"
   else
-    fail "memory $1" "losses differ from those of $2, by $(tail -n "$count" "$reference" | paste - "$mine" |
-      awk '{ d = ($1 - $2) / $1; if (d < 0) d = -d; if (!(d <= worst)) worst = d } END { printf "%.1e", worst }') at most"
+    fail "memory $1" "losses differ from those of $2, by $worst at most"
   fi
 }
 
@@ -442,11 +452,15 @@ memory() {
   kept inside 1 '' & kept inside-bf16 1 "$sixteen" & kept inside-2-ranks 2 '' &
   kept host 1 "$(offloaded host "$everything")" & kept nvme 1 "$(offloaded nvme "$everything")" &
   kept host-bf16 1 "$sixteen$(offloaded host "$everything")" & kept host-2-ranks 2 "$(offloaded host "$everything")" &
+  kept host-update 1 "$(offloaded host states "$on_host")" &
+  kept host-update-everything 1 "$(offloaded host "$everything" "$on_host")" &
   kept recompute 1 $'[[plan]]\nstrategy = "recompute"\nmode = "full"\n' &
   kept checkpoint 1 "$(printf '[checkpoint]\nfolder = "%s/kept"\nevery = %s\nkeep = 0\n' "$cache" "$half")" &
   wait
   kept resumed 1 "$(offloaded host states)" --resume "$cache/kept/$(printf 'step-%09d' "$half")"
   for name in host nvme recompute checkpoint resumed; do same "$name" inside; done
+  # Of these a device may round a multiplication and an addition once, where the host's cores round twice.
+  for name in host-update host-update-everything; do same "$name" inside 1e-5; done
   same host-bf16 inside-bf16
   same host-2-ranks inside-2-ranks
 }
@@ -506,20 +520,29 @@ long() {
   case "$words" in passed*) row long passed "${words#* }" ;; *) fail long "${words#* }; see $log.jsonl" ;; esac
 }
 
-# throughput_offload: what keeping things in the host's memory costs a step of GPT-2 124M in 16 bits.
+# offload_row KINDS [OPTIONS]: a step with these outside, beside the first one that was asked for (`inside`). OPTIONS: of the
+# strategy, a line each.
+offload_row() {
+  local name="step, ${1:-nothing} outside" place=${1// /-} found
+  [ -z "${2:-}" ] || name+=", ${2//$'\n'/, }" place+=.${2//[^a-z]/-}
+  if found=$(step_of "${place:-inside}" "$sixteen${1:+$(offloaded host "$1" "${2:-}")}" "deterministic = false" \
+    "$counted" 120 --batch "$batch"); then
+    inside=${inside:-${found% *}}
+    step_row "$name" "$inside" "$found"
+  else
+    step_lost "$name" "${place:-inside}" $?
+  fi
+}
+
+# throughput_offload: what keeping things in the host's memory costs a step of GPT-2 124M in 16 bits, with updates by the
+# device and by the host's cores.
 throughput_offload() {
-  local kinds name found inside='' place
+  local inside='' kinds
   text
-  for kinds in '' states 'states parameters' activations; do
-    name="step, ${kinds:-nothing} outside" place=${kinds// /-}
-    if found=$(step_of "${place:-inside}" "$sixteen${kinds:+$(offloaded host "$kinds")}" "deterministic = false" \
-      "$counted" 120 --batch "$batch"); then
-      inside=${inside:-${found% *}}
-      step_row "$name" "$inside" "$found"
-    else
-      step_lost "$name" "${place:-inside}" $?
-    fi
-  done
+  for kinds in '' states 'states parameters' activations; do offload_row "$kinds"; done
+  offload_row states "$on_host"
+  offload_row 'states parameters' "$on_host"
+  offload_row states "$on_host"$'\ndelay_update = true'
 }
 
 # variant NAME MANIFEST OPTIONS ROWS: a row of it beside the defaults, which set `defaults`. OPTIONS: the plugin's, `; `

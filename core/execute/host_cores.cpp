@@ -95,8 +95,20 @@ Status HostCores::carry_out(Launch& launch) {
       return Error{BALEEN_INTERRUPTED, "an update on the host's cores waits for what the device has not brought", {}};
   }
   const baleen_compute_t& table = host_.table();
-  BALEEN_TRY(host_.check(table.launch(host_.handle(), launch.kernel, &launch.what)));
+  BALEEN_TRY(watch_ ? launch_watched(launch) : host_.check(table.launch(host_.handle(), launch.kernel, &launch.what)));
   return host_.check(table.stream_signal(host_.handle(), launch.what.stream, launch.done.event, launch.done.value));
+}
+
+Status HostCores::launch_watched(const Launch& launch) {
+  const baleen_compute_t& table = host_.table();
+  const HostLaunchWatch::Launch seen{
+      launch.kernel, {launch.what.tensors, launch.tensors}, blocks_ ? &*blocks_ : nullptr};
+  BALEEN_TRY(watch_->before(seen));
+  const baleen_block_watch_t* const blocks = watch_->blocks();
+  BALEEN_TRY(blocks ? blocks_->launch(launch.kernel, launch.what, *blocks)
+                    : host_.check(table.launch(host_.handle(), launch.kernel, &launch.what)));
+  BALEEN_TRY(host_.check(table.synchronize(host_.handle(), launch.what.stream)));
+  return watch_->after(seen);
 }
 
 }  // namespace baleen

@@ -6,12 +6,30 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "core/execute/block_launches.hpp"
 #include "core/execute/device.hpp"
 
 namespace baleen {
+
+/// Sees the launches on the host's cores. [their thread]
+class HostLaunchWatch {
+ public:
+  struct Launch {
+    void* kernel = nullptr;
+    std::span<void* const> tensors;         ///< their addresses, as the kernel counts them
+    const BlockLaunches* blocks = nullptr;  ///< of the host's device; null where it tells of no blocks
+  };
+  virtual ~HostLaunchWatch() = default;
+  virtual Status before(const Launch& launch) = 0;  ///< a failure: it is not launched
+  /// Told of its blocks, whose kernel tells of them; null: nobody.
+  virtual const baleen_block_watch_t* blocks() = 0;
+  virtual Status after(const Launch& launch) = 0;
+};
 
 /// A thread that launches in order, two streams of the device that copy, and pinned memory that both use. The thread
 /// that runs a program only enqueues; events keep the order. Devices outlive this. [one thread]
@@ -25,6 +43,8 @@ class HostCores {
   HostCores& operator=(const HostCores&) = delete;
 
   std::byte* pinned() const { return pinned_; }
+  /// Before the first launch; outlives this. Null: nobody.
+  void watch(HostLaunchWatch* watch) { watch_ = watch; }
 
   /// An event and its value. Null: none.
   struct Mark {
@@ -37,7 +57,8 @@ class HostCores {
 
   struct Launch {
     void* kernel = nullptr;
-    baleen_launch_t what{};  ///< its stream is none of the caller's
+    baleen_launch_t what{};     ///< its stream is none of the caller's
+    std::uint32_t tensors = 0;  ///< how many addresses it has
     std::array<Mark, 2> after = {};
     Mark done = {};
   };
@@ -50,12 +71,16 @@ class HostCores {
  private:
   static constexpr std::uint64_t kMost = 1024;  ///< that are enqueued; the next one waits
 
-  HostCores(const Device& device, const Device& host) : device_(device), host_(host), queue_(kMost) {}
+  HostCores(const Device& device, const Device& host)
+      : device_(device), host_(host), blocks_(BlockLaunches::of(host)), queue_(kMost) {}
   void work();
   Status carry_out(Launch& launch);
+  Status launch_watched(const Launch& launch);
 
   const Device& device_;
   const Device& host_;
+  const std::optional<BlockLaunches> blocks_;
+  HostLaunchWatch* watch_ = nullptr;
   std::byte* pinned_ = nullptr;
   std::uint64_t pinned_bytes_ = 0;
   void* out_ = nullptr;

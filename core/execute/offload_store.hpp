@@ -40,8 +40,9 @@ class OffloadStore {
     std::uint64_t done_value = 0;
   };
 
-  /// Where a slot lies, to be used in place: of a store that was asked to map its slots (`Needs::maps`).
-  std::byte* memory(std::uint32_t slot) const { return bases_[slot]; }
+  /// Where a slot lies, to be used in place; null where the store was not asked to map its slots (`Needs::maps`), which
+  /// then has checksums of them.
+  std::byte* memory(std::uint32_t slot) const { return slot < bases_.size() ? bases_[slot] : nullptr; }
 
   /// Whether slots of this plugin's stores lie in the host's memory, where a device's copies may reach them.
   static Result<bool> maps(const Plugin& plugin);

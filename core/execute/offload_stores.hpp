@@ -24,7 +24,7 @@ class OffloadStores {
   Status reserve(const std::vector<OutsideSlot>& slots, std::span<const std::uint32_t> stores);
   /// Takes so many pinned bytes of the host. The device outlives this.
   Status pin(const Device& device, std::uint64_t bytes);
-  /// Where a slot lies, to be used in place: of stores that were asked to map their slots.
+  /// Where a slot lies, to be used in place; null where its store was not asked to map its slots.
   std::byte* memory(std::uint32_t slot) const { return stores_[places_[slot].store]->memory(places_[slot].slot); }
   /// Null where there are none.
   std::byte* pinned() const { return pinned_; }

@@ -38,6 +38,8 @@ class InstructionWatch {
   /// Told of a launch's blocks, whose kernel tells of them; null: nobody.
   virtual const baleen_block_watch_t* blocks(const Instruction&) { return nullptr; }
   virtual void wrote(const PersistentBuffer&) {}  ///< the host has, between runs
+  /// Who sees launches on the host's cores beside the device; null: nobody.
+  virtual class HostLaunchWatch* host_launches() { return nullptr; }
 };
 
 /// Owns its kernels. Several programs share one work arena (they never run at once) and one persistent arena.

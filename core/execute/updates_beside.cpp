@@ -37,7 +37,8 @@ Status begin_copy(ProgramImpl& program, ProgramTransfer& transfer, void* stream)
 Status launch_beside(ProgramImpl& program, const Instruction& instruction, const baleen_launch_t& launch) {
   const BesideLaunch& what = program.executable.beside[instruction.call];
   ProgramBeside& beside = program.beside[instruction.call];
-  HostCores::Launch own{program.executable.host_kernels[instruction.kernel].get(), launch, {}, {}};
+  HostCores::Launch own{
+      program.executable.host_kernels[instruction.kernel].get(), launch, instruction.address_count - 1, {}, {}};
   if (what.after != BesideLaunch::kNone) own.after[0] = mark_of(program.transfers[what.after]);
   if (what.waits_for_stream) {
     BALEEN_TRY_ASSIGN(own.after[1], mark_of(program, launch.stream));

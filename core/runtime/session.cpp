@@ -299,6 +299,16 @@ const HostUpdateReport& Session::host_updates() const {
 const std::string& Session::why_on_device() const { return impl_->why_on_device; }
 bool Session::updates_beside() const { return impl_->updates_beside; }
 
+Status Session::Impl::load_batch() {
+  const BatchShare& share = shares.at(train->name);
+  if (!reader) reader = std::make_unique<BatchReader>(data, options.batch, share.rows(), options.dtype, position);
+  if (options.doing) options.doing("reading data");
+  BALEEN_TRY_ASSIGN(Batch batch, reader->next(position));
+  position.add(options.batch);
+  if (options.doing) options.doing("training");
+  return put_batch(train->program, share, std::move(batch));
+}
+
 Result<Facts> Session::step() {
   Impl& impl = *impl_;
   if (!impl.train) return invalid("this session has the job's programs alone: it cannot train");
@@ -307,18 +317,9 @@ Result<Facts> Session::step() {
   impl.undone_rows = 0;
   if (impl.options.watch) BALEEN_TRY(impl.options.watch->begins_step());
   impl.train = impl.train_at(impl.steps_done);
-  const BatchShare& share = impl.shares.at(impl.train->name);
-  if (!impl.reader)
-    impl.reader =
-        std::make_unique<BatchReader>(impl.data, impl.options.batch, share.rows(), impl.options.dtype, impl.position);
-  const auto& doing = impl.options.doing;
-  if (doing) doing("reading data");
-  BALEEN_TRY_ASSIGN(Batch batch, impl.reader->next(impl.position));
-  impl.position.add(impl.options.batch);
-  if (doing) doing("training");
   Program& program = impl.train->program;
   impl.segment_ns.resize(program.segments().size(), 0);
-  BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));
+  BALEEN_TRY(impl.load_batch());
   const double data_ms = milliseconds(Clock::now() - begin);
   const auto last = impl.last.find("loss");
   const std::string before = last != impl.last.end() && std::isfinite(last->second)
@@ -342,13 +343,7 @@ Result<Facts> Session::step() {
   const std::string when = "at step " + std::to_string(impl.steps_done) + before;
   std::string where;
   if (gate && !is_finite(facts)) {
-    const bool was_whole = std::exchange(impl.is_whole, false);  // until it is taken back
-    if (is_late()) {
-      BALEEN_TRY(impl.look_at_parameters(*this));
-    } else {
-      BALEEN_TRY_ASSIGN(where, impl.repeat_step());
-    }
-    impl.is_whole = was_whole && impl.was_undone;
+    BALEEN_TRY_ASSIGN(where, impl.take_back(*this));
   }
   BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"), when, *this, where));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));

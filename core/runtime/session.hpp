@@ -122,6 +122,8 @@ class Session {
   Status write_own(const PersistentBuffer& buffer, std::span<const std::byte> from);
   /// Where that piece lies, in host memory that a watch may read between instructions; null where it does not.
   const std::byte* own_memory(const PersistentBuffer& buffer) const;
+  /// Where a slot lies that updates beside the device, and nothing else that runs, write in place; else null.
+  const std::byte* beside_memory(const PersistentBuffer& buffer) const;
   /// Training goes on after that step, at that row of the train stream; programs that learn were run so often. Before
   /// the first step.
   Status resume(std::int64_t steps_done, std::int64_t position, const std::map<std::string, std::int64_t>& runs);

@@ -71,6 +71,7 @@ Status Session::Impl::allocate() {
   if (slots() > 0) BALEEN_TRY(open_stores());
   if (updates_beside) {
     BALEEN_TRY_ASSIGN(cores, HostCores::create(device, *options.host_device, beside_bytes()));
+    cores->watch(options.watch ? options.watch->host_launches() : nullptr);
   }
   for (JobProgram& one : programs) {
     one.program.bind(persistent_arena.base(), work_arena.base(), store.get(), cores.get());

@@ -63,6 +63,8 @@ struct Session::Impl : JobPrograms {
   Status put(const Program& program, const std::string& name, const void* bytes, std::uint64_t size);
   Result<HostTensor> get(const Program& program, const std::string& name);
   Result<double> get_number(const Program& program, const std::string& name);
+  /// Reads the next rows and gives them to the program that trains.
+  Status load_batch();
   Status put_batch(const Program& program, const BatchShare& share, Batch rows);
   /// Writes this rank's piece of a whole tensor.
   Status put_piece(const Program& program, const NamedType& input, const HostTensor& tensor);
@@ -85,6 +87,8 @@ struct Session::Impl : JobPrograms {
   Result<std::string> find_not_finite(Program& program, std::uint64_t step, const std::function<Status()>& put);
   /// The same of the step that is just over, which does not count where it is undone.
   Result<std::string> repeat_step();
+  /// Behind a step that is not finite, by either of the two: what `repeat_step` found.
+  Result<std::string> take_back(Session& session);
   Result<std::vector<std::string>> of_all_ranks(const std::string& text);
   Result<Facts> means(const Program& program);
   /// What strategies show.

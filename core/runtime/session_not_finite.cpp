@@ -1,6 +1,7 @@
 /// \file A step whose loss or gradient is no finite number: it runs again, watched, and is taken back.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 #include "core/runtime/first_not_finite.hpp"
@@ -63,6 +64,18 @@ Status Session::Impl::look_at_parameters(Session& session) {
   BALEEN_TRY_ASSIGN(const std::vector<std::string> all, of_all_ranks(is_finite ? "finite" : "no"));
   was_undone = std::ranges::count(all, "finite") == std::ssize(all);
   return {};
+}
+
+Result<std::string> Session::Impl::take_back(Session& session) {
+  const bool was_whole = std::exchange(is_whole, false);  // until it is taken back
+  std::string where;
+  if (session.is_late()) {
+    BALEEN_TRY(look_at_parameters(session));
+  } else {
+    BALEEN_TRY_ASSIGN(where, repeat_step());
+  }
+  is_whole = was_whole && was_undone;
+  return where;
 }
 
 Result<std::string> Session::Impl::repeat_step() {

@@ -46,8 +46,10 @@ Status Session::Impl::read_stored(const PersistentBuffer& buffer, std::uint64_t 
 }
 
 Status Session::Impl::write_stored(const PersistentBuffer& buffer, std::span<const std::byte> from) {
-  if (buffer.is_offloaded()) return store->write(buffer.slot, from);
-  BALEEN_TRY(copy(persistent_arena.at(buffer.offset), from.data(), from.size()));
+  if (buffer.is_offloaded())
+    BALEEN_TRY(store->write(buffer.slot, from));
+  else
+    BALEEN_TRY(copy(persistent_arena.at(buffer.offset), from.data(), from.size()));
   if (options.watch) options.watch->wrote(buffer);
   return {};
 }
@@ -57,8 +59,22 @@ Status Session::read_own(const PersistentBuffer& buffer, std::uint64_t from, std
 }
 
 const std::byte* Session::own_memory(const PersistentBuffer& buffer) const {
-  const bool is_seen = !impl_->device.memory() && !buffer.is_offloaded();  // a device with arenas of its own has queues
-  return is_seen ? impl_->persistent_arena.at(buffer.offset) : nullptr;
+  if (impl_->device.memory()) return nullptr;  // a device with arenas of its own has queues
+  return buffer.is_offloaded() ? impl_->store->memory(buffer.slot) : impl_->persistent_arena.at(buffer.offset);
+}
+
+const std::byte* Session::beside_memory(const PersistentBuffer& buffer) const {
+  if (!impl_->updates_beside || !buffer.is_offloaded()) return nullptr;
+  bool is_used = false;
+  for (const JobProgram& one : impl_->programs) {
+    if (one.role == GraphRole::initialize) continue;  // it is over
+    const Executable& executable = one.program.executable();
+    for (const AddressSource& source : executable.sources)
+      is_used |= source.arena == AddressSource::Arena::slot && source.slot == buffer.slot;
+    for (const ExecutableTransfer& transfer : executable.transfers)
+      if (transfer.is_put && transfer.slot == buffer.slot) return nullptr;
+  }
+  return is_used ? impl_->store->memory(buffer.slot) : nullptr;
 }
 
 Status Session::write_own(const PersistentBuffer& buffer, std::span<const std::byte> from) {

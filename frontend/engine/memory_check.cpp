@@ -1,12 +1,8 @@
 /// \file Which instructions touch which tensors, and digests of blocks.
 #include "frontend/engine/memory_check.hpp"
 
-#include <xxhash.h>
-#ifdef BALEEN_XXHASH_DISPATCHES
-#include <xxh_x86dispatch.h>
-#endif
-
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -17,42 +13,41 @@ namespace baleen::app {
 namespace {
 
 constexpr const char* kUpdate = "update";
-/// Elements; how exactly damage is placed. Kernels that tell of their blocks have the same (baleen_blockwise_t), or
-/// tell in vain.
-constexpr std::uint64_t kBlock = 16 << 10;
-
-/// An address that an instruction uses: its number in the program's table.
+/// Memory that an instruction uses.
 struct Use {
-  std::uint32_t address;
+  AddressSource source;
   bool is_written;
   bool is_begun = false;  ///< a call or transfer that is not over yet
 };
+
+AddressSource slot_of(const ExecutableTransfer& transfer) {
+  AddressSource source{AddressSource::Arena::slot, transfer.offset};
+  source.slot = transfer.slot;
+  return source;
+}
 
 std::vector<Use> uses_of(const Executable& executable, const Instruction& instruction) {
   std::vector<Use> all;
   using Kind = Instruction::Kind;
   if (instruction.kind == Kind::begin || instruction.kind == Kind::wait) {
     for (const auto& entry : executable.calls[instruction.call].entries) {
-      all.push_back({entry.input, false});
-      all.push_back({entry.output, true, instruction.kind == Kind::begin});
+      all.push_back({executable.sources[entry.input], false});
+      all.push_back({executable.sources[entry.output], true, instruction.kind == Kind::begin});
     }
   } else if (instruction.kind == Kind::transfer || instruction.kind == Kind::settle) {
     const ExecutableTransfer& transfer = executable.transfers[instruction.call];
-    all.push_back({transfer.address, !transfer.is_put, instruction.kind == Kind::transfer});
+    const bool is_begun = instruction.kind == Kind::transfer;
+    all.push_back({executable.sources[transfer.address], !transfer.is_put, is_begun});
+    if (!transfer.is_copy()) all.push_back({slot_of(transfer), transfer.is_put, is_begun});
   } else if (instruction.kind != Kind::join) {
     const std::uint32_t count = std::max<std::uint32_t>(instruction.address_count, 1);
     for (std::uint32_t i = instruction.first_address; i < instruction.first_address + count; ++i)
-      all.push_back({i, executable.sources[i].is_written});
+      all.push_back({executable.sources[i], executable.sources[i].is_written});
   }
   return all;
 }
 
 }  // namespace
-
-std::uint64_t MemoryCheck::Guarded::block() const { return kBlock * element; }
-std::uint64_t MemoryCheck::Guarded::digest(std::uint64_t from) const {
-  return XXH3_64bits(memory + from, std::min(block(), buffer->bytes - from));
-}
 
 void MemoryCheck::attach(const Session& session) {
   session_ = &session;
@@ -62,27 +57,42 @@ void MemoryCheck::attach(const Session& session) {
   segments_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
     const std::byte* const memory = buffer.bytes > 0 ? session.own_memory(buffer) : nullptr;
-    if (memory) guarded_.push_back({&buffer, memory, dtype_size(buffer.spec.type.dtype), {}, false});
+    if (memory) guarded_.push_back({&buffer, memory, dtype_size(buffer.spec.type.dtype)});
   }
-  std::ranges::sort(guarded_, {}, [](const Guarded& one) { return one.buffer->offset; });
-  for (Guarded& one : guarded_) digest(one);
+  const auto slots = std::ranges::partition(guarded_, [](const Guarded& one) { return !one.buffer->is_offloaded(); });
+  in_arena_ = static_cast<std::size_t>(slots.begin() - guarded_.begin());
+  std::sort(guarded_.begin(), slots.begin(), [](const Guarded& a, const Guarded& b) { return a.first() < b.first(); });
+  std::ranges::sort(slots, {}, [](const Guarded& one) { return one.buffer->slot; });
+  for (Guarded& one : guarded_) one.renew();
+  beside_.attach(session);
 }
 
-const MemoryCheck::Guarded* MemoryCheck::holder_of(std::uint64_t offset) const {
-  const auto after =
-      std::ranges::upper_bound(guarded_, offset, {}, [](const Guarded& one) { return one.buffer->offset; });
-  if (after == guarded_.begin()) return nullptr;
+const MemoryCheck::Guarded* MemoryCheck::holder_of(const AddressSource& source) const {
+  const std::span all(guarded_);
+  if (source.arena == AddressSource::Arena::slot) {
+    const auto slots = all.subspan(in_arena_);
+    const auto found =
+        std::ranges::lower_bound(slots, source.slot, {}, [](const Guarded& one) { return one.buffer->slot; });
+    return found != slots.end() && found->buffer->slot == source.slot ? &*found : nullptr;
+  }
+  if (source.arena != AddressSource::Arena::persistent) return nullptr;
+  const auto own = all.first(in_arena_);
+  const auto after = std::ranges::upper_bound(own, source.offset, {}, &Guarded::first);
+  if (after == own.begin()) return nullptr;
   const Guarded& before = *(after - 1);
-  return offset < before.buffer->offset + before.buffer->bytes ? &before : nullptr;
+  return source.offset < before.first() + before.buffer->bytes ? &before : nullptr;
+}
+
+const MemoryCheck::Guarded* MemoryCheck::holder_of(const PersistentBuffer& buffer) const {
+  const auto found = std::ranges::find(guarded_, &buffer, &Guarded::buffer);
+  return found == guarded_.end() ? nullptr : &*found;
 }
 
 template <class Visit>
 void MemoryCheck::each_touch(const Executable& executable, const Segment& segment, const Visit& visit) const {
   for (std::size_t i = 0; i < segment.instructions.size(); ++i)
     for (const Use& use : uses_of(executable, segment.instructions[i])) {
-      const AddressSource& source = executable.sources[use.address];
-      const Guarded* const holder =
-          source.arena == AddressSource::Arena::persistent ? holder_of(source.offset) : nullptr;
+      const Guarded* const holder = holder_of(use.source);
       if (holder) visit(static_cast<std::size_t>(holder - guarded_.data()), i, use);
     }
 }
@@ -171,10 +181,10 @@ std::optional<MemoryCheck::Stretch> MemoryCheck::stretch_in_blocks(const Executa
   std::optional<Stretch> found;
   for (std::uint32_t tensor = 0; tensor + 1 < instruction.address_count; ++tensor) {
     const AddressSource& source = executable.sources[instruction.first_address + tensor];
-    if (source.arena != AddressSource::Arena::persistent || holder_of(source.offset) != &guarded) continue;
+    if (holder_of(source) != &guarded) continue;
     const auto blocks = launches.of(executable.kernels[instruction.kernel].get(), tensor);
-    if (!blocks || blocks->each != kBlock) return std::nullopt;
-    const std::uint64_t from = source.offset - guarded.buffer->offset;
+    if (!blocks || blocks->each != BlockDigests::kBlock) return std::nullopt;
+    const std::uint64_t from = source.offset - guarded.first();
     const Stretch stretch(from, from + blocks->elements * guarded.element);
     if (from % guarded.block() != 0 || (found && *found != stretch)) return std::nullopt;
     found = stretch;
@@ -272,9 +282,9 @@ bool MemoryCheck::before_block(std::uint64_t first) {
   for (const ActiveBlocks& one : active_) {
     if (!one.is_compared) continue;
     const std::uint64_t from = one.from + first * one.guarded->element;
-    if (one.guarded->digest(from) == one.guarded->digests[from / one.guarded->block()]) continue;
+    if (one.guarded->is_as_before(from)) continue;
     const std::lock_guard lock(mutex_);
-    if (!damage_) damage_ = damage(*one.guarded, from, in_step());
+    if (!damage_) damage_ = one.guarded->damage(from, in_step());
     return false;
   }
   return true;
@@ -283,7 +293,7 @@ bool MemoryCheck::before_block(std::uint64_t first) {
 void MemoryCheck::after_block(std::uint64_t first) {
   for (const ActiveBlocks& one : active_) {
     const std::uint64_t from = one.from + first * one.guarded->element;
-    if (one.is_written) one.guarded->digests[from / one.guarded->block()] = one.guarded->digest(from);
+    if (one.is_written) one.guarded->renew(from);
   }
 }
 
@@ -292,20 +302,14 @@ Status MemoryCheck::after(const Instruction& instruction) {
   if (damage_) return *std::exchange(damage_, std::nullopt);
   for (const BlockTouch& touch : touches_->blocks[i])
     if (touch.is_changed || (touch.is_written && touch.is_last)) guarded_[touch.number].is_known = touch.is_written;
-  for (const std::size_t number : touches_->written[i]) digest(guarded_[number]);
+  for (const std::size_t number : touches_->written[i]) guarded_[number].renew();
   return {};
 }
 
 void MemoryCheck::wrote(const PersistentBuffer& buffer) {
-  const Guarded* const holder = holder_of(buffer.offset);
-  if (holder && holder->buffer == &buffer) digest(guarded_[static_cast<std::size_t>(holder - guarded_.data())]);
-}
-
-void MemoryCheck::digest(Guarded& guarded) {
-  guarded.digests.clear();
-  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block())
-    guarded.digests.push_back(guarded.digest(from));
-  guarded.is_known = true;
+  const Guarded* const holder = holder_of(buffer);
+  if (holder) guarded_[static_cast<std::size_t>(holder - guarded_.data())].renew();
+  beside_.wrote(buffer);
 }
 
 Status MemoryCheck::compare_counts(const std::string& when) const {
@@ -319,32 +323,16 @@ Status MemoryCheck::compare_all() const {
   const std::string when = "after step " + std::to_string(session_->steps_done()) + ", before it was saved";
   BALEEN_TRY(compare_counts(when));
   for (const Guarded& guarded : guarded_)
-    if (const auto from = guarded.is_known ? changed_block(guarded) : std::nullopt)
-      return damage(guarded, *from, when + ",");
-  return {};
+    if (const auto from = guarded.is_known ? guarded.changed_block() : std::nullopt)
+      return guarded.damage(*from, when + ",");
+  return beside_.compare(when + ",");
 }
 
 std::string MemoryCheck::in_step() const { return "in step " + std::to_string(session_->steps_done() + 1); }
 
 Status MemoryCheck::compare(const Guarded& guarded) const {
-  const auto from = changed_block(guarded);
-  return from ? Status(damage(guarded, *from, in_step())) : Status();
-}
-
-std::optional<std::uint64_t> MemoryCheck::changed_block(const Guarded& guarded) {
-  std::size_t block = 0;
-  for (std::uint64_t from = 0; from < guarded.buffer->bytes; from += guarded.block(), ++block)
-    if (guarded.digest(from) != guarded.digests[block]) return from;
-  return std::nullopt;
-}
-
-Error MemoryCheck::damage(const Guarded& guarded, std::uint64_t from, const std::string& when) const {
-  return Error{BALEEN_DAMAGED,
-               "`" + guarded.buffer->spec.name + "` is no longer what the last update wrote, found " + when +
-                   " in bytes " + std::to_string(from) + " to " +
-                   std::to_string(std::min(from + guarded.block(), guarded.buffer->bytes) - 1) +
-                   " of this rank's piece" + kLostBit,
-               {}};
+  const auto from = guarded.changed_block();
+  return from ? Status(guarded.damage(*from, in_step())) : Status();
 }
 
 }  // namespace baleen::app

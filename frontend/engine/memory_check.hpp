@@ -11,6 +11,8 @@
 #include "core/execute/block_launches.hpp"
 #include "core/execute/program.hpp"
 #include "core/runtime/session.hpp"
+#include "frontend/engine/block_digests.hpp"
+#include "frontend/engine/slot_check.hpp"
 
 namespace baleen::app {
 
@@ -19,13 +21,14 @@ namespace baleen::app {
 /// what the pass before has updated already (a late update) was compared there, where it was written first.
 /// Other passes compare the states that they use themselves (a loss scale, what a strategy has not sent yet), where
 /// they touch and where they write them first; parameters they only read, so the next update finds what these have
-/// lost. What is lost between a comparison and the end of the same instruction is taken for right; in what several
-/// instructions of a pass write without telling of blocks, until the last of them. Only of memory that the host sees;
-/// others have codes that correct errors. Kernels that tell of their blocks have each compared, and its digest made,
-/// while it is in the cache (docs/measurements/training.md), updates in pieces too; all else costs two passes over it a
-/// step. Each step begins with comparing the seed and the number of steps, from which random numbers come, the place in
-/// the data, and the runs of programs that learn; its update does so again, and what comes before a save. [one thread,
-/// but for blocks]
+/// lost. What lies outside the device counts likewise where its place lets it be used there, and so compares nothing by
+/// itself; beside a device with memory of its own SlotCheck does so. What is lost between a comparison and the end of
+/// the same instruction is taken for right; in what several instructions of a pass write without telling of blocks,
+/// until the last of them. Only of memory that the host sees; others have codes that correct errors. Kernels that tell
+/// of their blocks have each compared, and its digest made, while it is in the cache (docs/measurements/training.md),
+/// updates in pieces too; all else costs two passes over it a step. Each step begins with comparing the seed and the
+/// number of steps, from which random numbers come, the place in the data, and the runs of programs that learn; its
+/// update does so again, and what comes before a save. [one thread, but for blocks]
 class MemoryCheck : public InstructionWatch {
  public:
   /// Takes what the session holds now for right. The session outlives the runs that are watched.
@@ -43,18 +46,10 @@ class MemoryCheck : public InstructionWatch {
   Status after(const Instruction& instruction) override;
   const baleen_block_watch_t* blocks(const Instruction& instruction) override;
   void wrote(const PersistentBuffer& buffer) override;
+  HostLaunchWatch* host_launches() override { return &beside_; }
 
  private:
-  struct Guarded {
-    const PersistentBuffer* buffer;
-    const std::byte* memory;
-    std::uint64_t element;               ///< bytes of it
-    std::vector<std::uint64_t> digests;  ///< of each block
-    bool is_known = false;               ///< nothing has touched it since
-    bool is_parameter() const { return buffer->spec.role == Role::parameter; }
-    std::uint64_t digest(std::uint64_t from) const;  ///< of the block that begins at this byte
-    std::uint64_t block() const;                     ///< bytes
-  };
+  using Guarded = BlockDigests;
   /// What a launch does block by block: to the whole tensor, or to a piece, if others of its segment do the rest. A
   /// piece is compared and written for itself.
   struct BlockTouch {
@@ -94,19 +89,18 @@ class MemoryCheck : public InstructionWatch {
   std::vector<Times> times_in(const Executable& executable, const Segment& segment) const;  ///< by number
   static void add_change(std::size_t number, const Times& own, Touches& touches);
   void add_update(const Executable& executable, const Segment& update, Touches& touches) const;
-  const Guarded* holder_of(std::uint64_t offset) const;
+  const Guarded* holder_of(const AddressSource& source) const;
+  const Guarded* holder_of(const PersistentBuffer& buffer) const;
   Status compare(const Guarded& guarded) const;
-  /// The first byte of the first block that is not what it was.
-  static std::optional<std::uint64_t> changed_block(const Guarded& guarded);
-  Error damage(const Guarded& guarded, std::uint64_t from, const std::string& when) const;
   std::string in_step() const;
   bool before_block(std::uint64_t first);
   void after_block(std::uint64_t first);
   Status compare_counts(const std::string& when) const;
-  static void digest(Guarded& guarded);
 
   const Session* session_ = nullptr;
-  std::vector<Guarded> guarded_;                ///< by offset
+  SlotCheck beside_;
+  std::vector<Guarded> guarded_;                ///< those of the arena by offset, then those of slots by number
+  std::size_t in_arena_ = 0;                    ///< of them
   std::uint64_t not_seed_ = 0;                  ///< the seed, each bit turned
   std::map<const Segment*, Touches> segments_;  ///< that were seen
   const Touches* touches_ = nullptr;            ///< of the segment that runs

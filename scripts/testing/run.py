@@ -15,6 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import history  # noqa: E402
+import patterns  # noqa: E402
 import plan  # noqa: E402
 import report  # noqa: E402
 import results  # noqa: E402
@@ -55,7 +56,7 @@ class Run:
         self.folder.mkdir(parents=True)
         self.steps, self.cases, self.complaints, self.left_out = [], [], [], 0
         self.stood_still = []
-        self.suites, self.names = set(), set()
+        self.suites, self.names, self.patterns = set(), set(), patterns.Patterns()
         self.history = history.History()
 
     def environment(self, stage):
@@ -111,6 +112,7 @@ class Run:
         cases = [(selection.without_parameter(name), labels) for name, labels in listed]
         self.suites |= {selection.suite_of(name) for name, _ in cases}
         self.names |= {name for name, _ in listed}
+        self.patterns.see(build, [name for name, _ in listed])
         if stage.targets or self.options.target:
             cases = [case if not case[0].endswith("_NOT_BUILT") else ("", []) for case in cases]
         wanted, left_out = selection.chosen(cases, stage, self.options.seed)
@@ -231,6 +233,7 @@ class Run:
         if any(step["code"] != 0 for step in self.steps if not step["name"].endswith(" tests")):
             return
         self.complaints += skips.ExpectedSuites(ROOT / "tests" / "expected_suites.txt").complaints(self.suites)
+        self.complaints += self.patterns.complaints()
         if options.level == "all" and skips.has_cuda():
             self.complaints += expected.idle(self.names)
 

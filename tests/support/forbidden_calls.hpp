@@ -12,13 +12,13 @@
 
 namespace baleen::test {
 
-/// From now on these calls (SYS_...) fail with EPERM for this thread and what it starts. False where the system takes
-/// no filter of calls.
-inline bool forbid_calls(std::initializer_list<long> calls) {
+/// From now on these calls (SYS_...) fail for this thread and what it starts. False where the system takes no filter of
+/// calls.
+inline bool forbid_calls(std::initializer_list<long> calls, unsigned reason = EPERM) {
   std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (const long call : calls) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | reason));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};

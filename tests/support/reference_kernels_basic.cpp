@@ -26,24 +26,27 @@ void matmul(Call& call) {
         letters += parts[p][d];
         extents.push_back(call.in(static_cast<std::size_t>(p)).shape[d]);
       }
-  auto pick = [&](const Coordinate& at, const std::string& part) {
+  std::vector<std::size_t> places[3];
+  for (int p = 0; p < 3; ++p)
+    for (const char letter : parts[p]) places[p].push_back(letters.find(letter));
+  const auto pick = [&](const Coordinate& at, int part) {
     Coordinate c;
-    for (char letter : part) c.push_back(at[letters.find(letter)]);
+    for (const std::size_t place : places[part]) c.push_back(at[place]);
     return c;
   };
   Tensor& y = call.out(0);
   if (call.inputs.size() > 2) y = call.in(2);
-  for_each(extents, [&](const Coordinate& at) {
-    y.at(pick(at, parts[2])) += call.in(0).at(pick(at, parts[0])) * call.in(1).at(pick(at, parts[1]));
-  });
+  for_each(extents,
+           [&](const Coordinate& at) { y.at(pick(at, 2)) += call.in(0).at(pick(at, 0)) * call.in(1).at(pick(at, 1)); });
 }
 
 void pointwise(Call& call) {
   const Expression& expression = call.op.attributes.expression("expression");
   const auto& results = call.op.attributes.integers("results");
   std::uint64_t number = 0;
+  std::vector<double> inputs;
   for_each(call.out(0).shape, [&](const Coordinate& at) {
-    std::vector<double> inputs;
+    inputs.clear();
     for (const Tensor* input : call.inputs) {
       Coordinate c;
       for (std::size_t d = 0; d < input->shape.size(); ++d) c.push_back(input->shape[d] == 1 ? 0 : at[d]);

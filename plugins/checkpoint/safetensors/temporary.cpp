@@ -14,6 +14,12 @@ namespace {
 
 /// The disk is told of this much at once.
 constexpr std::uint64_t kStretch = 8 << 20;
+/// And so much may be on its way: the rest of a long file is on the disk when it is synced, and whoever watches how
+/// much is written sees how fast the disk is.
+constexpr std::uint64_t kUnderWay = 128 << 20;
+
+/// What sync_file_range says of a disk, not of a file system that does not know it.
+bool is_of_disk(int error) { return error == EIO || error == ENOSPC || error == EDQUOT || error == EROFS; }
 
 }  // namespace
 
@@ -51,12 +57,23 @@ Status Temporary::write(std::uint64_t at, std::span<const std::byte> bytes) {
   return {};
 }
 
-void Temporary::written_up_to(std::uint64_t end) {
-  if (end < begun_ + kStretch) return;
-  // Only begins; what goes wrong is told by fsync.
-  static_cast<void>(::sync_file_range(file_.get(), static_cast<off_t>(begun_), static_cast<off_t>(end - begun_),
-                                      SYNC_FILE_RANGE_WRITE));
+Status Temporary::sync_range(std::uint64_t begin, std::uint64_t end, unsigned flags) {
+  const int result = ::sync_file_range(file_.get(), static_cast<off_t>(begin), static_cast<off_t>(end - begin), flags);
+  if (result == 0 || !is_of_disk(errno)) return {};
+  return system_error("cannot write the " + std::to_string(end - begin) + " bytes before byte " + std::to_string(end),
+                      path_);
+}
+
+Status Temporary::written_up_to(std::uint64_t end) {
+  if (end < begun_ + kStretch) return {};
+  BALEEN_TRY(sync_range(begun_, end, SYNC_FILE_RANGE_WRITE));
   begun_ = end;
+  if (end < ended_ + kUnderWay + kStretch) return {};
+  // What goes wrong is told once, here or by fsync.
+  constexpr unsigned kWait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  BALEEN_TRY(sync_range(ended_, end - kUnderWay, kWait));
+  ended_ = end - kUnderWay;
+  return {};
 }
 
 Status Temporary::rename_to(const std::string& target) {

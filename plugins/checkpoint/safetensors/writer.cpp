@@ -98,8 +98,7 @@ class FileInPieces final : public PieceWriter {
     std::uint64_t& at = next_[number];
     BALEEN_TRY(file_->write(at, bytes));
     at += bytes.size();
-    if (at - bytes.size() == whole_up_to_) file_->written_up_to(whole_up_to_ = at);
-    return {};
+    return at - bytes.size() == whole_up_to_ ? file_->written_up_to(whole_up_to_ = at) : Status();
   }
   Status commit() override {
     BALEEN_TRY(file_->write(0, std::as_bytes(std::span(header_))));

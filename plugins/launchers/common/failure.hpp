@@ -18,6 +18,10 @@ struct ProgressSnapshot {
   std::uint32_t order = 0;       ///< a hash of their names in this order
   std::string program = {};      ///< the last of them
   std::string stands_in = {};    ///< the collective that could run and has not ended; "": none
+  std::uint64_t passed = 0;      ///< what its process has read and written, in units of kPassedUnit bytes
+
+  /// Far more than a process that only waits reads and writes in ten minutes.
+  static constexpr std::uint64_t kPassedUnit = 64 << 20;
 
   /// "step 12, backward, collective 7 begun", with what is known.
   std::string text() const;

@@ -10,7 +10,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -117,6 +119,14 @@ char process_state(pid_t process) {
   // The program's name comes before, in parentheses, and may itself hold any character.
   const std::size_t name_end = text.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= text.size() ? '?' : text[name_end + 2];
+}
+
+std::uint64_t bytes_passed() {
+  const FileHandle file(open("/proc/self/io", O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> text{};
+  if (!file || read(file.get(), text.data(), text.size() - 1) <= 0) return 0;
+  std::uint64_t in = 0, out = 0;
+  return std::sscanf(text.data(), "rchar: %" SCNu64 " wchar: %" SCNu64, &in, &out) == 2 ? in + out : 0;
 }
 
 }  // namespace baleen::launchers

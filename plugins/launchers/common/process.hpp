@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,9 @@ Result<pid_t> start_process(const ProcessStart& start);
 /// The system's letter for what a process does: 'R', 'S', 'D', 'T' (stopped), 't' (held by a debugger), 'Z', ... or
 /// '?'.
 char process_state(pid_t process);
+
+/// Bytes that this process has read and written by calls of the system, from and to whatever; 0 where the system does
+/// not count them.
+std::uint64_t bytes_passed();
 
 }  // namespace baleen::launchers

@@ -15,6 +15,8 @@ constexpr std::chrono::seconds kWindow{15};
 void Progress::see(int rank, const ProgressSnapshot& moment, Clock::time_point now) {
   hear(rank, now);
   ProgressSnapshot& before = moments_[static_cast<std::size_t>(rank)];
+  if (before.passed != moment.passed) worked_ = now;
+  before.passed = moment.passed;
   if (before == moment) return;
   if (const auto since = stalled_since()) usual_.saw(now - *since);
   if (before.stands_in != moment.stands_in) stands_ = now;
@@ -36,6 +38,7 @@ void Progress::hear(int rank, Clock::time_point now) {
 
 void Progress::forgive(Clock::duration pause) {
   moved_ += pause;
+  worked_ += pause;
   stands_ += pause;
   for (auto& heard : heard_)
     if (heard) *heard += pause;

@@ -1,5 +1,6 @@
 /// \file Whether the ranks of a job still do the same, from what their heartbeats say. Pure data.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,7 +17,12 @@ namespace baleen::launchers {
 class Progress {
  public:
   Progress(int ranks, Clock::time_point now)
-      : moments_(static_cast<std::size_t>(ranks)), heard_(moments_.size()), moved_(now), window_(now), stands_(now) {}
+      : moments_(static_cast<std::size_t>(ranks)),
+        heard_(moments_.size()),
+        moved_(now),
+        worked_(now),
+        window_(now),
+        stands_(now) {}
 
   /// What a rank said last.
   void see(int rank, const ProgressSnapshot& moment, Clock::time_point now);
@@ -25,6 +31,8 @@ class Progress {
 
   /// When any rank has got further, or has said that it does something else.
   Clock::time_point moved() const { return moved_; }
+  /// The same, or when any has read or written much: a rank that does nothing else is late, and is not stuck.
+  Clock::time_point worked() const { return std::max(moved_, worked_); }
   /// Since when no rank has moved though they have not begun equally many collectives, or though every one stands in a
   /// collective. Nothing where neither is so.
   std::optional<Clock::time_point> stalled_since() const;
@@ -63,7 +71,7 @@ class Progress {
 
   std::vector<ProgressSnapshot> moments_;                // by rank
   std::vector<std::optional<Clock::time_point>> heard_;  // by rank
-  Clock::time_point moved_, window_;                     // when any of them moved; when `late_` began anew
+  Clock::time_point moved_, worked_, window_;            // when any of them did; when `late_` began anew
   Clock::time_point stands_;                             // since when they stand in the collectives in which they do
   UsualWait usual_;
   Clock::duration late_{}, late_before_{};

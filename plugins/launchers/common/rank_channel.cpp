@@ -74,7 +74,8 @@ struct RankChannel::Impl {
   std::atomic<const char*> phase{""};
   std::atomic<std::int64_t> collective{-1};
   std::atomic<const char*> program{""}, stands_in{""};
-  std::atomic<std::uint64_t> runs{0};  ///< how many, and their hash above: one number, since only both together tell
+  std::atomic<std::uint64_t> runs{0};    ///< how many, and their hash above: one number, since only both together tell
+  std::atomic<std::uint64_t> passed{0};  ///< as of the last beat
   std::thread thread;
   Clock::time_point launcher_ran = Clock::now();  ///< when it was last seen not to be stopped
 
@@ -86,7 +87,8 @@ struct RankChannel::Impl {
             static_cast<std::uint32_t>(both),
             static_cast<std::uint32_t>(both >> 32),
             program.load(),
-            stands_in.load()};
+            stands_in.load(),
+            passed};
   }
   bool send_bytes(std::string_view bytes, int flags);
   void send(const Message& message);
@@ -119,6 +121,7 @@ void RankChannel::Impl::send(const Message& message) {
 }
 
 void RankChannel::Impl::beat() {
+  passed = bytes_passed() / ProgressSnapshot::kPassedUnit;
   const std::string frame = to_frame({MessageKind::beat, 0, BALEEN_OK, {}, to_bytes(moment())});
   // Who holds the lock is sending, which the launcher hears as well. A full channel means that it is behind.
   const std::unique_lock lock(sending, std::try_to_lock);

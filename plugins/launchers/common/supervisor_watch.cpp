@@ -27,8 +27,8 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
   if (!wait || cause_.any()) return watched_.reset();
   if (!watched_) watched_ = {*wait, now, Reminders(options_.timeouts.remind)};
   const Clock::duration waited = now - watched_->since;
-  // A job that goes on is not stuck: a large checkpoint is written beside the training, and others wait for its end.
-  if (now - std::max(watched_->since, progress_.moved()) >= options_.timeouts.give_up) {
+  // A job that goes on is not stuck: a large checkpoint is written, or text is read for long, and others wait.
+  if (now - std::max(watched_->since, progress_.worked()) >= options_.timeouts.give_up) {
     const std::string text = "gave up after " + seconds_text(waited) + ": " + store_.waiting_text();
     return cause_.judged(wait->rank, {BALEEN_TIMEOUT, text, {}}, {});
   }
@@ -49,7 +49,7 @@ void Supervisor::watch_progress(Clock::time_point now) {
   const Clock::duration patience = progress_.patience(timeouts.stalled, timeouts.stalled_at_most);
   if (!since || any_held_ || cause_.any() || now - *since < patience) return of_stall_.reset();
   const Clock::duration stall = now - *since;
-  if (stall >= timeouts.give_up) {
+  if (now - std::max(*since, progress_.worked()) >= timeouts.give_up) {
     const int rank = progress_.all_stand() ? -1 : progress_.last();
     const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
     return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});

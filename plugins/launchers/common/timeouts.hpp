@@ -22,7 +22,8 @@ struct Timeouts {
   /// Without a new collective while ranks have begun unequally many, to saying so; then twice, ... Longer, up to the
   /// second, where such waits are usual: Progress::patience.
   Time stalled{2'000}, stalled_at_most{30'000};
-  Time give_up{600'000};  ///< longest wait at the rendezvous, for a host, and longest stall
+  /// Longest wait at the rendezvous and longest stall in which no rank gets further, and longest wait for a host.
+  Time give_up{600'000};
   // Between hosts.
   Time arrive{600'000};           ///< until all have joined
   Time heartbeat_timeout{5'000};  ///< silence of another host's launcher

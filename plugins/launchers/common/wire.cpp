@@ -81,6 +81,7 @@ ProgressSnapshot take_moment(Unpacker& from) {
   moment.order = from.number<std::uint32_t>();
   moment.program = from.text();
   moment.stands_in = from.text();
+  moment.passed = from.number<std::uint64_t>();
   return moment;
 }
 
@@ -172,6 +173,7 @@ std::string to_bytes(const ProgressSnapshot& moment) {
       .number(moment.order)
       .text(moment.program)
       .text(moment.stands_in)
+      .number(moment.passed)
       .take();
 }
 

@@ -39,16 +39,16 @@ TEST_P(AsNeeded, FitsIntoAnyMemoryThatIsEnoughForAllOutsideWithTheSameBits) {
   const Mix& mix = GetParam();
   if (const std::string missing = missing_strategy(manifest_of(mix.axes, mix.plan)); !missing.empty())
     GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
-  const json whole = planned(""), least = planned(offloaded_to("host", "", kEverything));
+  const json whole = planned(""), least = planned(offloaded_to("host", "", kEverything + mix.options));
   const double all = most(whole, "total"), none = most(least, "total");
   ASSERT_LT(none, all);
-  const json roomy = planned(offloaded_to("host", "", kAsNeeded));
+  const json roomy = planned(offloaded_to("host", "", kAsNeeded + mix.options));
   for (const char* what : {"planned_bytes", "flops", "sent_bytes", "working_bytes"})
     EXPECT_EQ(roomy["classes"][0][what], whole["classes"][0][what]) << "there is room for all, and nothing changes";
   const auto expected = outcome_of(manifest_of(mix.axes, mix.plan), mix.arguments, 3);
   for (const double share : {0.9, 0.5, 0.1, 0.0}) {
     const double have = std::ceil(none + share * (all - none));
-    const std::string more = offloaded_to("host", "", kAsNeeded) + memory_of(have);
+    const std::string more = offloaded_to("host", "", kAsNeeded + mix.options) + memory_of(have);
     const json report = planned(more);
     EXPECT_LE(most(report, "total"), have);
     const double outside = most(report, "offloaded");
@@ -72,9 +72,11 @@ TEST_P(AsNeeded, FitsIntoAnyMemoryThatIsEnoughForAllOutsideWithTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, AsNeeded,
-    testing::Values(Mix{"OneRank", {{"data", 1}}, "", {"dim=48", "clip=1.0"}},
-                    Mix{"Zero1", {{"data", 2}}, zero(1), {"dim=48", "accumulate=2"}},
-                    Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"dim=48", "accumulate=4"}}),
+    testing::Values(Mix{"OneRank", {{"data", 1}}, "", {"dim=48", "clip=1.0"}, ""},
+                    Mix{"UpdatesOnTheHost", {{"data", 1}}, "", {"dim=48", "clip=1.0"}, "update = \"host\"\n"},
+                    Mix{"Zero1OnTheHost", {{"data", 2}}, zero(1), {"dim=48"}, "update = \"host\"\n"},
+                    Mix{"Zero1", {{"data", 2}}, zero(1), {"dim=48", "accumulate=2"}, ""},
+                    Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"dim=48", "accumulate=4"}, ""}),
     [](const auto& one) { return one.param.name; });
 
 /// The states alone are named, and are not enough.

@@ -50,6 +50,14 @@ Status lines(RankChannel& link, const std::string& count) {
   return {};
 }
 
+/// Writes that many MiB to nowhere.
+void pass(const std::string& mebibytes) {
+  std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  const std::string piece(1 << 20, 'x');
+  for (int i = 0; i < number(mebibytes); ++i) std::fwrite(piece.data(), 1, piece.size(), nowhere);
+  std::fclose(nowhere);
+}
+
 Status show_place(RankChannel& link, const std::string&) {
   const launchers::Place& place = link.place();
   say("rank " + std::to_string(place.rank) + " of " + std::to_string(place.ranks) + ", " +
@@ -165,6 +173,7 @@ const std::map<std::string, Verb>& verbs() {
       {"half", simply([](const std::string& text) { say(text); })},
       {"pid", simply([](const std::string&) { say("pid " + std::to_string(getpid()) + '\n'); })},
       {"sleep", simply([](const std::string& time) { std::this_thread::sleep_for(Milliseconds(number(time))); })},
+      {"passes", simply(pass)},
       {"until", simply(wait_for_file)},
       {"segment", simply(make_segment)},
       {"raise", simply(raise_plainly)},

@@ -139,8 +139,10 @@ TEST(HostUpdates, InPiecesTakeTurnsInPinnedMemory) {
     EXPECT_EQ(program.host_updates.updates, 12u);
     EXPECT_LE(program.beside_bytes, 4 * (parameters ? 1 : 2) * BALEEN_PIECE_BYTES + 4096u) << "of 22 pieces";
     EXPECT_EQ(first_race(program), "");
-    expect_as_reference(graph, TOY, {}, 1, 5, 2, kInPlace);
-    expect_as_reference(graph, TOY, {}, 1, 5, 2, kBeside);
+    // Fewer, for the reference takes its time.
+    const Graph small = updates_of(2, 2 * (BALEEN_PIECE_BYTES / 8) + 77, parameters, 1, BALEEN_PIECE_BYTES);
+    if (parameters) expect_as_reference(small, TOY, {}, 1, 5, 2, kInPlace);
+    expect_as_reference(small, TOY, {}, 1, 5, 2, kBeside);
   }
 }
 

@@ -156,12 +156,20 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   BALEEN_TRY_ASSIGN(auto data, Dataset::create(*registry_, corpus, options.data_seed, folder.path()));
 
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, registry_->best("compute"));
-  const UserValues device_options{{"threads", {std::int64_t{1}, "test"}},
-                                  {"memory", {static_cast<std::int64_t>(std::stoll(options.memory)), "test"}}};
-  BALEEN_TRY_ASSIGN(const SettingsStorage settings,
-                    SettingsStorage::build(descriptor, device_options, {job.seed, folder.path(), "test"}));
-  BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(descriptor));
-  BALEEN_TRY_ASSIGN(device_, Device::create(plugin, *settings.get()));
+  const auto open = [&](const Descriptor& found, const UserValues& values) -> Result<std::unique_ptr<Device>> {
+    BALEEN_TRY_ASSIGN(const SettingsStorage settings,
+                      SettingsStorage::build(found, values, {job.seed, folder.path(), "test"}));
+    BALEEN_TRY_ASSIGN(const Plugin plugin, registry_->open(found));
+    return Device::create(plugin, *settings.get());
+  };
+  BALEEN_TRY_ASSIGN(device_,
+                    open(descriptor, {{"threads", {std::int64_t{1}, "test"}},
+                                      {"memory", {static_cast<std::int64_t>(std::stoll(options.memory)), "test"}}}));
+  if (!options.device.empty()) {
+    host_device_ = std::move(device_);
+    BALEEN_TRY_ASSIGN(const Descriptor named, registry_->find("compute", options.device));
+    BALEEN_TRY_ASSIGN(device_, open(named, options.device_options));
+  }
 
   static std::atomic<int> runs = 0;
   log_ = folder / ("log" + std::to_string(runs++) + ".jsonl");
@@ -175,6 +183,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   SessionOptions session_options{100, options.batch, options.seed, options.dtype, {{"script", 0, "small"}}};
   session_options.goes_on_not_finite = options.goes_on_not_finite;
   session_options.watch = options.watch;
+  session_options.host_device = host_device_.get();
   job.strategies = options.strategies;
   if (options.rendezvous) {
     job.mesh = options.mesh;
@@ -187,6 +196,7 @@ Status SmallRun::make(const TemporaryFolder& folder, const JobOptions& options) 
   if (std::ranges::any_of(job.strategies, [](const MemberSpec& one) { return one.name == "offload"; })) {
     session_options.offload_places = {{options.store, {}}};
     session_options.open_store = store_of(options.store, *registry_);
+    session_options.store_maps = options.store_maps;
   }
   BALEEN_TRY_ASSIGN(Plan plan, make_plan(std::move(job), *registry_, {}, options.only));
   BALEEN_TRY_ASSIGN(session, Session::create(plan, *device_, data, *monitors_, session_options));

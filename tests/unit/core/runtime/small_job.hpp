@@ -26,6 +26,11 @@ struct JobOptions {
   std::vector<MemberSpec> strategies = {};
   std::string store = "host";     ///< the member that keeps what `offload` moves
   std::string store_folder = {};  ///< where it is, if it is not the tree's
+  bool store_maps = false;        ///< its slots may be used in place
+  /// The plugin of the device, and its options; none: the best one. Beside one with memory of its own the best one runs
+  /// updates on the host.
+  std::string device = {};
+  UserValues device_options = {};
   std::optional<GraphRole> only = {};
   bool goes_on_not_finite = false;
   InstructionWatch* watch = nullptr;  ///< of programs' runs
@@ -52,7 +57,7 @@ class SmallRun {
 
   std::string log_;
   std::unique_ptr<Registry> registry_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> host_device_, device_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Monitors> monitors_;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of scripts/testing: which cases of a build run, in which order, and what fails a run.
 
-Usage: testing_test.py [Samples | Order | Skips | Suites | Results | Standstills]
+Usage: testing_test.py [Samples | Order | Skips | Suites | Patterns | Results | Standstills]
 """
 import datetime
 import re
@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts" / "testing"))
 import history  # noqa: E402
+import patterns  # noqa: E402
 import plan  # noqa: E402
 import results  # noqa: E402
 import run  # noqa: E402
@@ -206,6 +207,36 @@ class Suites(unittest.TestCase):
     def test_a_program_that_is_not_built_stands_for_its_suite(self):
         self.assertEqual(selection.suite_of("test_conformance.data_NOT_BUILT"), "conformance.data")
         self.assertEqual(selection.suite_of("conformance.data/Of/Csv.Reads"), "conformance.data")
+
+
+class Patterns(unittest.TestCase):
+    def complaints(self, *builds):
+        seen = patterns.Patterns()
+        for lines, names in builds:
+            with tempfile.TemporaryDirectory() as build:
+                (Path(build) / "case_patterns.txt").write_text("".join(line + "\n" for line in lines))
+                seen.see(build, names)
+        return [(suite, re.search("`(.*)`", sentence)[1]) for suite, sentence in seen.complaints()]
+
+    def test_one_of_a_case_is_good(self):
+        self.assertEqual(self.complaints((["a /B[.]C$", "a ."], ["a/B.C", "a/B.D"])), [])
+
+    def test_one_of_no_case_fails_the_run(self):
+        self.assertEqual(self.complaints((["a /gcc$"], ["a/B.C/gcc_x", "b/B.C/gcc"])), [("a", "/gcc$")])
+
+    def test_each_alternative_has_to_be_of_a_case(self):
+        self.assertEqual(self.complaints((["a B|C.*/D|/(E|F)[|]"], ["a/B", "a/E|"])), [("a", "C.*/D")])
+
+    def test_another_build_of_the_run_may_have_the_case(self):
+        self.assertEqual(self.complaints((["a /cuda_"], ["a/B"]), (["a /cuda_"], ["a/cuda_B"])), [])
+
+    def test_a_suite_that_is_not_built_is_not_asked(self):
+        self.assertEqual(self.complaints((["a B"], ["test_a_NOT_BUILT"])), [])
+
+    def test_a_build_without_the_file_has_none(self):
+        seen = patterns.Patterns()
+        seen.see("/nowhere", ["a/B"])
+        self.assertEqual(seen.complaints(), [])
 
 
 class Results(unittest.TestCase):

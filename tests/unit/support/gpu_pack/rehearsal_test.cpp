@@ -123,7 +123,8 @@ std::vector<Part> parts() {
   for (const char* more : {"fp32, 2 ranks", "bf16, 2 ranks", "fp32, 2 ranks over nccl", "fp32, 4 ranks over nccl"})
     parity.push_back("parity gpt " + std::string(more) + " +passed");
   std::vector<std::string> memory;
-  for (const char* name : {"host", "nvme", "recompute", "checkpoint", "resumed", "host-bf16", "host-2-ranks"})
+  for (const char* name : {"host", "nvme", "recompute", "checkpoint", "resumed", "host-bf16", "host-2-ranks",
+                           "host-update", "host-update-everything"})
     memory.push_back("memory " + std::string(name) + " +passed +[24] losses are those of inside");
   std::vector<std::string> checked;
   for (const char* tool : {"memcheck", "racecheck", "synccheck", "initcheck"})
@@ -160,7 +161,9 @@ std::vector<Part> parts() {
        {"--batch-1558", "2"}},
       {"throughput-offload",
        {"step, nothing outside" + ms, "step, states outside" + ms, "step, states parameters outside" + ms,
-        "step, activations outside" + ms},
+        "step, activations outside" + ms, "step, states outside, update = \"host\"" + ms,
+        "step, states parameters outside, update = \"host\"" + ms,
+        "step, states outside, update = \"host\", delay_update = true" + ms},
        {"step.inside.log", "step.activations.log"}},
       {"long", {"long +passed +24 steps: loss [0-9.]+, then [0-9.]+; [0-9.]+ ms, then"}, {"step.long.log"}},
       {"throughput-fp32", throughput("throughput tiny", true), {"throughput.tiny.log"}},

@@ -3,6 +3,7 @@
 
 #include "raw_file.hpp"
 #include "support/checkpoint_run.hpp"
+#include "support/forbidden_calls.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -62,6 +63,31 @@ TEST_F(SafetensorsLayout, LeavesOutWhatHasNoDtypeHereWithAWarning) {
   EXPECT_EQ(tensors[0], (NamedTensor{"w", BALEEN_U8, {1}, "w"}));
   ASSERT_EQ(run.plugin.host->logged().size(), 1u);
   EXPECT_NE(run.plugin.host->logged()[0].find("`mask` is left out: its dtype BOOL"), std::string::npos);
+}
+
+/// Of which the disk ends some before the rest is written.
+TEST_F(SafetensorsLayout, WritesLongFiles) {
+  constexpr std::int64_t kBytes = 200 << 20;
+  std::string bytes(kBytes, 'a');
+  for (std::size_t i = 0; i < bytes.size(); i += 4093) bytes[i] = static_cast<char>(i / 4093);
+  ASSERT_EQ(run.write(path, {{"w", BALEEN_U8, {kBytes}, bytes}}), BALEEN_OK);
+  const auto tensors = run.read(path);
+  ASSERT_EQ(tensors.size(), 1u);
+  EXPECT_TRUE(tensors[0].bytes == bytes);
+}
+
+/// The disk may say what is wrong with a file while others of its bytes are written, and says it once.
+TEST_F(SafetensorsLayout, HearsOfTheDiskBeforeTheEnd) {
+  const auto writes = [&](unsigned reason) {
+    if (!forbid_calls({SYS_sync_file_range}, reason)) _exit(77);
+    constexpr std::int64_t kBytes = 20 << 20;
+    _exit(run.write(path, {{"w", BALEEN_U8, {kBytes}, std::string(kBytes, 'a')}}));
+  };
+  ASSERT_EQ(run.write(path, {{"w", BALEEN_U8, {1}, "x"}}), BALEEN_OK);
+  EXPECT_EXIT(writes(EIO), testing::ExitedWithCode(BALEEN_IO), "");
+  EXPECT_EQ(run.read(path)[0].bytes, "x") << "the file that was there";
+  EXPECT_EXIT(writes(EINVAL), testing::ExitedWithCode(BALEEN_OK), "") << "a file system that does not know it";
+  EXPECT_EQ(run.read(path)[0].bytes.size(), std::size_t{20} << 20);
 }
 
 TEST_F(SafetensorsLayout, RefusesToWriteWhatTheFormatCannotHold) {

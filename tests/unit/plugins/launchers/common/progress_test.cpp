@@ -62,6 +62,24 @@ TEST(Progress, StallsWhereAllStandInCollectives) {
   EXPECT_FALSE(progress.stalled_since());
 }
 
+/// It is named all the same, as early as any, and is given up later.
+TEST(Progress, WorksWhereAnyReadsOrWritesMuch) {
+  Progress progress(2, kStart);
+  progress.see(0, at(8), kStart);
+  progress.see(1, at(7), kStart + seconds(1));
+  ProgressSnapshot reading = at(7);
+  reading.passed = 3;
+  progress.see(1, reading, kStart + seconds(9));
+  EXPECT_EQ(progress.worked(), kStart + seconds(9));
+  EXPECT_EQ(progress.stalled_since(), kStart + seconds(1));
+  progress.see(1, reading, kStart + seconds(10));
+  EXPECT_EQ(progress.worked(), kStart + seconds(9)) << "as much as before";
+  progress.forgive(seconds(5));
+  EXPECT_EQ(progress.worked(), kStart + seconds(14));
+  progress.see(1, at(8), kStart + seconds(20));
+  EXPECT_EQ(progress.worked(), kStart + seconds(20));
+}
+
 /// A rank that waits for another tells so a little later than that it has begun: the wait is as old as before.
 TEST(Progress, StandingIsNoMove) {
   Progress progress(2, kStart);

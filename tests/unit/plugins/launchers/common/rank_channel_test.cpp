@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -62,6 +63,20 @@ TEST(RankChannel, TellsHowFarItIs) {
   ProgressSnapshot moment;
   while (moment.step != 12) moment = *moment_from(launcher.hear(MessageKind::beat).value);
   EXPECT_EQ(moment.phase, "backward");
+}
+
+TEST(RankChannel, TellsHowMuchItReadsAndWrites) {
+  FakeLauncher launcher;
+  const auto link = launcher.link();
+  const auto said = [&] { return moment_from(launcher.hear(MessageKind::beat).value)->passed; };
+  const std::uint64_t before = said();
+  std::ofstream nowhere("/dev/null", std::ios::binary);
+  const std::string piece(ProgressSnapshot::kPassedUnit / 16, 'x');
+  for (int i = 0; i < 32; ++i) nowhere << piece << std::flush;
+  std::uint64_t after = said();
+  for (int beat = 0; beat < 50 && after < before + 2; ++beat) after = said();
+  EXPECT_GE(after, before + 2);
+  EXPECT_LE(after, before + 3);
 }
 
 TEST(RankChannel, AsksAndWaitsForTheAnswer) {

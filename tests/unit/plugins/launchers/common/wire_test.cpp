@@ -52,7 +52,7 @@ TEST(Wire, RefusesForeignBytes) {
 TEST(Wire, CarriesPlacesMomentsAndFailures) {
   const Place place{3, 4, 1, 2, "node7", 12, 1, {0, 0, 1, 1}, "10.0.0.2"};
   EXPECT_EQ(*place_from(to_bytes(place)), place);
-  const ProgressSnapshot moment{12, "backward", 77, 9, 4000000001u, "train", "all_reduce of `w`"};
+  const ProgressSnapshot moment{12, "backward", 77, 9, 4000000001u, "train", "all_reduce of `w`", 1234567890123};
   EXPECT_EQ(*moment_from(to_bytes(moment)), moment);
   Failure failure;
   failure.error = invalid("bad value", "train.lua:3:5");
