@@ -32,7 +32,7 @@ Result<Executable> run_passes(const ScheduledGraph& scheduled, const Target& tar
                               const CompileOptions& options, KernelStore& kernels, KernelStore& host_kernels) {
   BALEEN_TRY_ASSIGN(Lowered lowered, lower(scheduled, target, persistent, options.at));
   // Staged, a call has memory for one micro-batch.
-  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered, options.staged_piece_bytes == 0));
+  BALEEN_TRY(apply_pipeline_schedule(scheduled, lowered, !options.staged.contains(BALEEN_RECEIVE)));
   BALEEN_TRY(place(lowered, persistent));
   const Regions regions = form_regions(lowered, kernels);
   BALEEN_TRY_ASSIGN(auto steps, build_steps(lowered, regions, kernels));
@@ -57,7 +57,7 @@ Result<Executable> run_passes(const ScheduledGraph& scheduled, const Target& tar
   executable.micro_batches = scheduled.micro_batches;
   count(scheduled, executable);
   assemble(executable, lowered, steps, lifetimes, both, assembling);
-  if (options.staged_piece_bytes > 0) stage_calls(executable, options.staged_piece_bytes);
+  stage_calls(executable, options.staged);
   if (options.stages_transfers) stage_transfers(executable);
   name_calls(executable);
   return executable;

@@ -11,8 +11,7 @@ struct CompileOptions {
   /// Fills every buffer with NaN bytes when its life ends (and all but the inputs at the start): a run that reads what
   /// it must not shows it. For tests.
   bool poison = false;
-  /// Bytes of the pieces in which collectives pass through pinned memory; 0: they work on the tensors themselves.
-  std::uint64_t staged_piece_bytes = 0;
+  StagedCollectives staged;
   /// Puts and gets of the offload store pass through pinned memory, since the host does not reach the arena.
   bool stages_transfers = false;
   /// Says what the operands of launches are (Executable::operands).

@@ -169,7 +169,8 @@ struct ExecutableCall : CollectiveOf<std::uint32_t> {
   std::vector<std::string> axes = {};
   std::uint64_t runs = 1;              ///< per run of the program
   std::size_t slots = 1;               ///< micro-batch m has number m % slots
-  std::vector<StagedPart> parts = {};  ///< in place of the call itself, where it is staged
+  bool staged = false;                 ///< passes through pinned memory
+  std::vector<StagedPart> parts = {};  ///< then, in place of the call itself
 
   /// The number of a side's address in another slot: the slots' addresses lie one after the other.
   std::uint32_t in_slot(std::uint32_t address, std::size_t slot) const {
@@ -257,6 +258,7 @@ struct Executable {
   std::int64_t collectives = 0;
   std::vector<std::vector<std::string>> groups;  ///< axes along which some rank talks, in one order on all ranks
   StagingBytes staging;
+  bool has_direct = true;  ///< some collectives, of any rank, would work on the tensors themselves
   MemoryReport memory;
   double flops = 0;                ///< of one run, by the kinds' cost rules
   double recomputed_flops = 0;     ///< of them those of forward ops that run again

@@ -151,8 +151,8 @@ struct AssembleOptions {
 void assemble(Executable& executable, Lowered& lowered, const std::vector<ProgramStep>& steps,
               const Lifetimes& lifetimes, const Kernels& kernels, const AssembleOptions& options);
 
-/// Writes the pieces of the calls and the pinned bytes that they need into it. `piece_bytes` is alike on all ranks.
-void stage_calls(Executable& executable, std::uint64_t piece_bytes);
+/// Writes the pieces of staged calls and the pinned bytes that they need into it.
+void stage_calls(Executable& executable, const StagedCollectives& staged);
 
 /// Gives each transfer a place in pinned memory from its beginning to its end.
 void stage_transfers(Executable& executable);

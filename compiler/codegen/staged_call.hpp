@@ -8,6 +8,15 @@
 
 namespace baleen {
 
+/// Which collectives pass through pinned memory, since the transport works on their tensors only where the host reaches
+/// them; the same on all ranks.
+struct StagedCollectives {
+  std::uint64_t piece_bytes = 0;   ///< in pieces of so many bytes; 0: none does
+  baleen_operations_t direct = 0;  ///< these work on the tensors themselves all the same
+
+  bool contains(baleen_collective_t op) const { return piece_bytes > 0 && !(direct & BALEEN_OPERATION(op)); }
+};
+
 /// Neighbouring bytes of a tensor of the call and of the piece's memory.
 struct StagedCopy {
   std::uint32_t entry = 0;  ///< of the call: its input (out) or its output (in)

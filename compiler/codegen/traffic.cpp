@@ -43,10 +43,13 @@ std::uint64_t staging_piece_bytes(std::uint64_t bound) {
   return std::clamp(bound / 2 / StagingBytes::kPlaces, kLeastPiece, kMostPiece);
 }
 
-void stage_calls(Executable& program, std::uint64_t piece_bytes) {
+void stage_calls(Executable& program, const StagedCollectives& staged) {
   std::size_t place = 0;
+  program.has_direct = staged.piece_bytes == 0 || staged.direct != 0;
   for (ExecutableCall& call : program.calls) {
-    for (StagedPiece& piece : cut_call(view_of(program, call), piece_bytes)) {
+    call.staged = staged.contains(call.op);
+    if (!call.staged) continue;
+    for (StagedPiece& piece : cut_call(view_of(program, call), staged.piece_bytes)) {
       StagedPart& part = call.parts.emplace_back();
       if (is_pairwise(call.op)) {
         part.offset = program.staging.own;

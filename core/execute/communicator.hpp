@@ -105,8 +105,8 @@ class Communicator {
   Result<void*> allocate_on_device(std::uint64_t bytes) { return transport_->allocate_on_device(bytes); }
   void release_on_device(void* base) { transport_->release_on_device(base); }
   bool registers() const { return transport_->registers(); }
-  /// Whether collectives also work in a device's memory of this kind.
-  bool takes(std::string_view memory) const { return transport_->takes(memory); }
+  /// Which collectives also work in a device's memory of this kind.
+  baleen_operations_t takes_operations(std::string_view memory) const { return transport_->takes_operations(memory); }
   Status add_arena(void* base, std::uint64_t bytes) { return transport_->register_arena(base, bytes); }
   void remove_arena(void* base) { transport_->unregister_arena(base); }
 

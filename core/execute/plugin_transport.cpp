@@ -10,9 +10,10 @@ Result<std::unique_ptr<OpenTransport>> open_transport(Plugin plugin, const balee
                                 [plugin](baleen_status_t status) { return plugin.failure(status); });
 }
 
-Result<bool> would_take(const Plugin& plugin, const baleen_settings_t& settings, std::string_view memory) {
+Result<baleen_operations_t> would_take_operations(const Plugin& plugin, const baleen_settings_t& settings,
+                                                  std::string_view memory) {
   BALEEN_TRY_ASSIGN(const baleen_transport_t* table, plugin.table<baleen_transport_t>("transport"));
-  return TableTransport::would_take(*table, plugin.host(), settings, memory);
+  return TableTransport::would_take_operations(*table, plugin.host(), settings, memory);
 }
 
 }  // namespace baleen

@@ -12,7 +12,8 @@ namespace baleen {
 Result<std::unique_ptr<OpenTransport>> open_transport(Plugin plugin, const baleen_settings_t& settings,
                                                       const baleen_rendezvous_t& rendezvous);
 
-/// Whether collectives of a transport with these settings will also work in a device's memory of this kind.
-Result<bool> would_take(const Plugin& plugin, const baleen_settings_t& settings, std::string_view memory);
+/// Which collectives of a transport with these settings will also work in a device's memory of this kind.
+Result<baleen_operations_t> would_take_operations(const Plugin& plugin, const baleen_settings_t& settings,
+                                                  std::string_view memory);
 
 }  // namespace baleen

@@ -44,7 +44,7 @@ bool has_open_calls(const ProgramImpl& program) {
     return value < begun || value == BALEEN_EVENT_FAILED;
   };
   return std::ranges::any_of(program.calls, [&](const ProgramCall& call) {
-    if (!program.staging)
+    if (!call.what->staged)
       return std::ranges::any_of(call.slots, [&](const auto& slot) { return is_open(*slot.done, slot.begun); });
     if (!is_pairwise(call.what->op)) return is_open(*call.done, call.begun);
     return std::ranges::any_of(call.parts, [&](const auto& part) { return is_open(*part.done, call.begun); });
@@ -245,7 +245,7 @@ class Runner {
 
   /// The call begins when the stream has come to this point.
   Status begin(ProgramCall& call) {
-    if (program_.staging) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
+    if (call.what->staged) return program_.staging->begin(program_, call, launch_.micro, launch_.stream);
     BALEEN_TRY(
         program_.device->check(table_.stream_signal(device_, launch_.stream, &program_.issued, ++program_.issues)));
     ProgramCall::Slot& slot = call.slots[launch_.micro % call.slots.size()];
@@ -253,7 +253,7 @@ class Runner {
   }
 
   Status wait(ProgramCall& call, std::uint32_t behind) {
-    if (program_.staging)
+    if (call.what->staged)
       BALEEN_TRY(program_.staging->wait(program_, call, launch_.micro, launch_.stream));
     else if (behind == kAllOfCall)
       for (const ProgramCall::Slot& slot : call.slots) BALEEN_TRY(wait(call, slot));
@@ -400,9 +400,11 @@ bool Program::shares_persistent() const {
   };
   for (const ExecutableCall& call : executable().calls)
     for (const auto& e : call.entries)
-      if (persistent(e.input) || persistent(e.output)) return true;
+      if (!call.staged && (persistent(e.input) || persistent(e.output))) return true;
   return false;
 }
+
+bool Program::stages() const { return std::ranges::any_of(executable().calls, &ExecutableCall::staged); }
 
 Status Program::connect(Communicator& communicator, const std::string& name, Staging* staging) {
   impl_->communicator = &communicator;
@@ -415,7 +417,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
     const ExecutableCall& what = *call.what;
     const std::string where = what.where + ", number " + std::to_string(number + 1) + " of `" + name + "`";
     call.done->size = sizeof(baleen_event_t);
-    if (staging) {
+    if (what.staged) {
       BALEEN_TRY(staging->prepare(call, where));
       continue;
     }

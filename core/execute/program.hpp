@@ -76,13 +76,17 @@ class Program {
   void bind(void* persistent_arena, void* work_arena, OffloadStores* store = nullptr, HostCores* cores = nullptr);
   /// Whether it calls a transport.
   bool communicates() const { return !executable().groups.empty(); }
-  /// Whether its calls touch the persistent arena; they always may touch the work arena.
+  /// Whether the transport itself may touch the work arena, on some rank.
+  bool shares_work() const { return communicates() && executable().has_direct; }
+  /// Whether it touches the persistent arena, on this rank.
   bool shares_persistent() const;
-  /// Pinned bytes that its calls need; none where they are not staged.
+  /// Whether calls of it pass through pinned memory.
+  bool stages() const;
+  /// Pinned bytes that its staged calls need.
   const StagingBytes& staging() const { return executable().staging; }
   /// Prepares its calls: collective over the ranks, in the same order of programs on each. Once, after `bind`; the
-  /// communicator must outlive the program's runs, and so must `staging`, which a program needs that was compiled for
-  /// it. A program that does not communicate needs neither. `name` is the program's, for messages.
+  /// communicator must outlive the program's runs, and so must `staging`, which a program needs that has staged calls.
+  /// A program that does not communicate needs neither. `name` is the program's, for messages.
   Status connect(Communicator& communicator, const std::string& name, Staging* staging = nullptr);
   /// Per run, by kind and axes.
   std::vector<Traffic> traffic() const { return traffic_of(executable()); }

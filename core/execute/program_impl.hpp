@@ -78,7 +78,7 @@ struct ProgramImpl {
   Communicator* communicator = nullptr;
   std::string name;            ///< once connected
   Lease native;                ///< on streams of the device for the transport, where it has work there
-  Staging* staging = nullptr;  ///< null: the transport works on the tensors themselves
+  Staging* staging = nullptr;  ///< of staged calls; null: there are none
   baleen_event_t issued{};     ///< what the stream has done, for calls that begin after it
   std::uint64_t issues = 0;
   baleen_event_t awaited{};  ///< the waits for sends and receives that the stream has come to

@@ -13,8 +13,14 @@ constexpr std::uint64_t kMostAhead = BALEEN_MAX_OUTSTANDING / 4 / StagingBytes::
 
 }  // namespace
 
-bool needs_staging(const Device& device, const Communicator& communicator) {
-  return !device.host_reaches() && !communicator.takes(view(device.memory()->kind));
+StagedCollectives staged_collectives(const Device& device, baleen_operations_t operations, std::uint64_t bound) {
+  if (device.host_reaches() || (operations & kAllOperations) == kAllOperations) return {};
+  return {staging_piece_bytes(bound), operations};
+}
+
+StagedCollectives staged_collectives(const Device& device, const Communicator& communicator, std::uint64_t bound) {
+  if (device.host_reaches()) return {};
+  return staged_collectives(device, communicator.takes_operations(view(device.memory()->kind)), bound);
 }
 
 Result<std::unique_ptr<Staging>> Staging::create(Device& device, Communicator& communicator, StagingBytes bytes) {

@@ -12,8 +12,10 @@ namespace baleen {
 struct ProgramCall;
 struct ProgramImpl;
 
-/// Whether the transport does not reach the arenas of this device.
-bool needs_staging(const Device& device, const Communicator& communicator);
+/// Which collectives on the arenas of this device pass through pinned memory; `operations` work there, as the transport
+/// says. `bound`: of the pinned bytes of a rank; 0: it may pin as much as it likes.
+StagedCollectives staged_collectives(const Device& device, baleen_operations_t operations, std::uint64_t bound);
+StagedCollectives staged_collectives(const Device& device, const Communicator& communicator, std::uint64_t bound);
 
 /// A rank's pinned memory and the streams that copy. One for all programs of a session, which never run at once.
 /// Device and communicator outlive it; it outlives no program that was connected with it while that runs. [one thread]

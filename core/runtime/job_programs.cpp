@@ -30,7 +30,7 @@ const Device* JobPrograms::choose_host(const Plan& plan, const Device& device, c
 Status JobPrograms::compile_all(const Plan& plan, Device& device, const Coordinates& at, const Beside& beside) {
   CompileOptions options;
   options.at = at;
-  options.staged_piece_bytes = beside.staged_piece_bytes;
+  options.staged = beside.staged;
   persistent = lay_out(plan.persistent, device.info().alignment, plan.mesh, at);
   moves_directly = !device.host_reaches() && beside.store_maps && device.memory()->pin;
   options.stages_transfers = !device.host_reaches() && !moves_directly;

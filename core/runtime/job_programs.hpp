@@ -26,9 +26,9 @@ struct JobPrograms {
 
   /// What a device with memory of its own needs to know of others.
   struct Beside {
-    std::uint64_t staged_piece_bytes = 0;  ///< as in CompileOptions
-    bool store_maps = false;               ///< slots of the offload store lie in the host's memory
-    bool describes = false;                ///< operands of the programs that train
+    StagedCollectives staged;
+    bool store_maps = false;  ///< slots of the offload store lie in the host's memory
+    bool describes = false;   ///< operands of the programs that train
     /// A device that works on the host's memory, for updates that strategies want there, beside one that does not.
     const Device* host = nullptr;
   };

@@ -28,8 +28,10 @@ Status Session::Impl::compile(const Plan& plan) {
   approximated = plan.approximated;
   for (const PlannedGraph& planned : plan.graphs) add_learned(planned, learned_beside);
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
-  const std::uint64_t piece_bytes = stages() ? staging_piece_bytes(options.pinned ? options.pinned->bytes : 0) : 0;
-  BALEEN_TRY(compile_all(plan, device, at, {piece_bytes, options.store_maps, true, options.host_device}));
+  StagedCollectives staged;
+  if (options.communicator)
+    staged = staged_collectives(device, *options.communicator, options.pinned ? options.pinned->bytes : 0);
+  BALEEN_TRY(compile_all(plan, device, at, {staged, options.store_maps, true, options.host_device}));
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
@@ -51,21 +53,21 @@ Status Session::Impl::compile(const Plan& plan) {
 
 Status Session::Impl::allocate() {
   std::uint64_t work = 0;
-  bool share_work = false, share_persistent = false;
+  bool communicates = false, share_work = false, share_persistent = false, stages = false;
   for (const JobProgram& one : programs) {
     work = std::max(work, one.program.memory().arena_bytes);
-    share_work |= one.program.communicates();
+    communicates |= one.program.communicates();
+    share_work |= one.program.shares_work();
     share_persistent |= one.program.shares_persistent();
+    stages |= one.program.stages();
   }
-  if (share_work && !options.communicator) return internal("a plan with collectives, and no transport");
-  const bool staged = share_work && stages();
-  if (staged) share_work = share_persistent = false;
+  if (communicates && !options.communicator) return internal("a plan with collectives, and no transport");
   const auto arena = [&](bool shared, std::uint64_t bytes) {
     return shared ? Arena::create_shared(device, *options.communicator, bytes) : Arena::create(device, bytes);
   };
   BALEEN_TRY_ASSIGN(persistent_arena, arena(share_persistent, persistent.bytes));
   BALEEN_TRY_ASSIGN(work_arena, arena(share_work, work));
-  if (staged) {
+  if (stages) {
     BALEEN_TRY_ASSIGN(staging, Staging::create(device, *options.communicator, JobPrograms::staging()));
   }
   if (slots() > 0) BALEEN_TRY(open_stores());

@@ -52,8 +52,6 @@ struct Session::Impl : JobPrograms {
   bool is_whole = true;                    ///< no program that updates parameters was cut short
   bool is_cut_short = false;               ///< the last run was, so that transfers may be under way
 
-  /// Whether collectives are staged.
-  bool stages() const { return options.communicator && needs_staging(device, *options.communicator); }
   Impl(Device& d, Monitors& m);
   ~Impl();
 

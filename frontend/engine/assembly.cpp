@@ -267,11 +267,12 @@ Result<MemoryNeed> Run::need_of(const Plan& plan, const Prepared& prepared, cons
   BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, setup_.manifest, plan));
   BALEEN_TRY(open_host(plan, prepared, session.seed, maps));
   const Communicator* const communicator = session.communicator;
-  const bool stages = communicator && needs_staging(*device_, *communicator);
-  const std::uint64_t piece_bytes = stages ? staging_piece_bytes(session.pinned ? session.pinned->bytes : 0) : 0;
+  const std::uint64_t bound = session.pinned ? session.pinned->bytes : 0;
+  const StagedCollectives staged =
+      communicator ? staged_collectives(*device_, *communicator, bound) : StagedCollectives();
   JobPrograms programs;
   BALEEN_TRY(programs.compile_all(plan, *device_, communicator ? communicator->at() : Coordinates(),
-                                  {piece_bytes, maps, false, host_device_.get()}));
+                                  {staged, maps, false, host_device_.get()}));
   const MemoryNeed own =
       MemoryNeed::of(plan_memory(programs, *device_), memory_of_rank(*device_, session.local_ranks, session.memory));
   return ranks_ ? most_of(*setup_.link, own, round) : own;

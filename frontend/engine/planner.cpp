@@ -2,12 +2,15 @@
 #include "frontend/engine/planner.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/offload_store.hpp"
 #include "core/execute/plugin_transport.hpp"
+#include "core/execute/staging.hpp"
 #include "core/memory/planning_memory.hpp"
 #include "core/plugin/crash.hpp"
 #include "core/runtime/job_programs.hpp"
@@ -77,11 +80,11 @@ class Planner {
     BALEEN_TRY(use_device(host));
     const std::int64_t local_ranks = manifest_.hosts[host].ranks;
     JobPrograms programs;
-    BALEEN_TRY_ASSIGN(const std::uint64_t piece_bytes, staged_piece_bytes());
+    BALEEN_TRY_ASSIGN(const StagedCollectives staged, staged_on_device());
     BALEEN_TRY_ASSIGN(const bool maps, maps_offloaded(setup_.registry, manifest_, plan));
     if (needs_host_device(plan, *device_, maps)) BALEEN_TRY(use_host_device(host));
     BALEEN_TRY(programs.compile_all(plan, *device_, coordinates(plan.mesh, ranks.first()),
-                                    {piece_bytes, maps, false, host_device_.get()}));
+                                    {staged, maps, false, host_device_.get()}));
     PlannedClass one;
     one.fits = true;
     one.ranks = std::move(ranks);
@@ -153,13 +156,16 @@ class Planner {
     verdict_ = Error{error.code, ranks_text(one.ranks) + ": " + error.message, error.where};
   }
 
-  /// 0 where collectives work on the tensors themselves.
-  Result<std::uint64_t> staged_piece_bytes() const {
-    if (!prepared_.transport || device_->host_reaches()) return 0;
-    const Opened& transport = *prepared_.transport;
-    BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(seed_));
-    BALEEN_TRY_ASSIGN(const bool takes, would_take(transport.plugin, *settings.get(), view(device_->memory()->kind)));
-    return takes ? 0 : staging_piece_bytes(manifest_.pinned ? manifest_.pinned->bytes : 0);
+  /// As far as this machine's transport can tell.
+  Result<StagedCollectives> staged_on_device() {
+    if (!prepared_.transport || device_->host_reaches()) return StagedCollectives();
+    const std::string kind(view(device_->memory()->kind));
+    if (!operations_.contains(kind)) {
+      const Opened& transport = *prepared_.transport;
+      BALEEN_TRY_ASSIGN(const SettingsStorage settings, transport.member.settings(seed_));
+      BALEEN_TRY_ASSIGN(operations_[kind], would_take_operations(transport.plugin, *settings.get(), kind));
+    }
+    return staged_collectives(*device_, operations_.at(kind), manifest_.pinned ? manifest_.pinned->bytes : 0);
   }
 
   Status use_device(std::size_t index) {
@@ -201,7 +207,8 @@ class Planner {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Device> host_device_;  ///< beside it, once a plan needs one
   std::size_t device_host_ = 0;
-  std::optional<ProcessMemory> program_;  ///< as a rank has it before its arenas
+  std::map<std::string, baleen_operations_t> operations_;  ///< of the transport, by kind of memory
+  std::optional<ProcessMemory> program_;                   ///< as a rank has it before its arenas
   Status verdict_;
 };
 

@@ -53,8 +53,15 @@ class TableTransport : public OpenTransport {
   /// Whether one that is made with these settings would take memory of this kind.
   static bool would_take(const baleen_transport_t& table, const baleen_host_t* host, const baleen_settings_t& settings,
                          std::string_view memory) {
-    const baleen_transport_memory_t* found = memory_of(table);
+    const std::optional<baleen_transport_memory_t> found = memory_of(table);
     return found && found->would_take(host, &settings, abi(memory)) != 0;
+  }
+  /// Which of its collectives would work there.
+  static baleen_operations_t would_take_operations(const baleen_transport_t& table, const baleen_host_t* host,
+                                                   const baleen_settings_t& settings, std::string_view memory) {
+    if (would_take(table, host, settings, memory)) return kAllOperations;
+    const std::optional<baleen_transport_memory_t> found = memory_of(table);
+    return found && found->would_take_operations ? found->would_take_operations(host, &settings, abi(memory)) : 0;
   }
   ~TableTransport() override {
     if (self_) table_.destroy(self_);
@@ -63,6 +70,10 @@ class TableTransport : public OpenTransport {
   bool allocates() const override { return table_.allocate != nullptr; }
   bool registers() const override { return table_.register_arena != nullptr; }
   bool takes(std::string_view memory) const override { return memory_ && memory_->takes(self_, abi(memory)) != 0; }
+  baleen_operations_t takes_operations(std::string_view memory) const override {
+    if (takes(memory)) return kAllOperations;
+    return memory_ && memory_->takes_operations ? memory_->takes_operations(self_, abi(memory)) : 0;
+  }
   Result<void*> allocate(std::uint64_t bytes) override {
     void* base = nullptr;
     BALEEN_TRY(checked(table_.allocate(self_, bytes, &base)));
@@ -118,9 +129,10 @@ class TableTransport : public OpenTransport {
   TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
     std::memcpy(&table_, &table, std::min<std::uint64_t>(table.size, sizeof table_));
   }
-  static const baleen_transport_memory_t* memory_of(const baleen_transport_t& table) {
+  static std::optional<baleen_transport_memory_t> memory_of(const baleen_transport_t& table) {
     const void* found = table.query ? table.query(nullptr, abi(BALEEN_TRANSPORT_MEMORY)) : nullptr;
-    return static_cast<const baleen_transport_memory_t*>(found);
+    if (!found) return std::nullopt;
+    return copy_in(static_cast<const baleen_transport_memory_t*>(found));
   }
   const baleen_transport_native_t* native() const {
     const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_NATIVE)) : nullptr;
@@ -139,7 +151,7 @@ class TableTransport : public OpenTransport {
   baleen_transport_t table_{};
   const Reason reason_;
   void* self_ = nullptr;
-  const baleen_transport_memory_t* memory_ = nullptr;
+  std::optional<baleen_transport_memory_t> memory_;
   std::weak_ptr<void> used_;  ///< a device's native events
 };
 

@@ -19,6 +19,9 @@ enum {
     BALEEN_RECEIVE = 9,
     BALEEN_BARRIER = 10        /* done when everyone has started it; no entries */
 };
+/* A set of them: the bits BALEEN_OPERATION(BALEEN_SEND), ... */
+typedef uint32_t baleen_operations_t;
+#define BALEEN_OPERATION(op) ((baleen_operations_t)1 << (op))
 
 typedef int32_t baleen_reduction_t;
 enum { BALEEN_SUM = 1, BALEEN_MAXIMUM = 2 }; /* maximum: NaN wins. Integers wrap. */
@@ -161,7 +164,13 @@ typedef struct baleen_transport_memory_t {
     int32_t (*takes)(void* transport, baleen_string_t kind);
     /* The same of a transport that `create` would make. [any thread] */
     int32_t (*would_take)(const baleen_host_t* host, const baleen_settings_t* settings, baleen_string_t kind);
+    /* Optional, both: which collectives do, where `takes` and `would_take` say 0, since not all of them do. The host
+     * copies what the others work on. All ranks get the same answer of `takes_operations`, and SEND and RECEIVE are in
+     * it together. [any thread] */
+    baleen_operations_t (*takes_operations)(void* transport, baleen_string_t kind);
+    baleen_operations_t (*would_take_operations)(const baleen_host_t* host, const baleen_settings_t* settings,
+                                                 baleen_string_t kind);
 } baleen_transport_memory_t;
-BALEEN_ASSERT_TABLE(baleen_transport_memory_t, would_take, 24);
+BALEEN_ASSERT_TABLE(baleen_transport_memory_t, would_take_operations, 40);
 
 BALEEN_END

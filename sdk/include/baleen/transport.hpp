@@ -13,6 +13,9 @@
 
 namespace baleen {
 
+/// The set of all collectives.
+inline constexpr baleen_operations_t kAllOperations = BALEEN_OPERATION(BALEEN_BARRIER + 1) - 2;
+
 /// Base of a member; the contracts stand in transport.h. Its destructor is `destroy`. A member also has
 /// `static Result<std::unique_ptr<Member>> create(const Host&, const Settings&, const Rendezvous&,
 /// baleen_transport_flags_t)`. Groups and slots are handles that the member makes and owns.
@@ -54,6 +57,16 @@ class Transport {
   static bool would_take(const Host& host, const Settings& settings, std::string_view memory) {
     (void)host, (void)settings, (void)memory;
     return false;
+  }
+  /// Which collectives do, where not all of them do; the same on all ranks. SEND and RECEIVE go together.
+  virtual baleen_operations_t takes_operations(std::string_view memory) const {
+    return takes(memory) ? kAllOperations : 0;
+  }
+  /// Likewise, before there is a transport. A member that takes some hides it.
+  static baleen_operations_t would_take_operations(const Host& host, const Settings& settings,
+                                                   std::string_view memory) {
+    (void)host, (void)settings, (void)memory;
+    return 0;
   }
   /// Only where kNativeRuntime says something.
   virtual Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) {
@@ -125,6 +138,18 @@ const baleen_transport_memory_t* transport_memory() {
           return {};
         });
         return status == BALEEN_OK && would ? 1 : 0;
+      },
+      [](void* self, baleen_string_t kind) -> baleen_operations_t {
+        return guard_value(Instance<Transport>::of(self).host, baleen_operations_t{0},
+                           [&] { return Instance<Transport>::of(self).member->takes_operations(view(kind)); });
+      },
+      [](const baleen_host_t* host, const baleen_settings_t* settings, baleen_string_t kind) {
+        baleen_operations_t would = 0;
+        const baleen_status_t status = guard(Host(host), [&]() -> Status {
+          would = Member::would_take_operations(Host(host), Settings(settings), view(kind));
+          return {};
+        });
+        return status == BALEEN_OK ? would : 0;
       }};
   return &memory;
 }

@@ -95,21 +95,23 @@ Numbers numbers_for(const Shape& shape) {
   return numbers;
 }
 
-/// What a rank has of `y` in the end. `piece_bytes`: of staged collectives; 0: they are not.
-Numbers run_rank(const Graph& graph, Communicator& communicator, std::uint64_t piece_bytes) {
+/// What a rank has of `y` in the end.
+Numbers run_rank(const Graph& graph, Communicator& communicator, const StagedCollectives& staged) {
   const auto device = make_device(CPU, {{"threads", "1"}});
   auto scheduled = test::scheduled(graph, 1);
   if (!scheduled) throw std::runtime_error(scheduled.error().text());
   CompileOptions options;
   options.at = communicator.at();
   options.poison = true;
-  options.staged_piece_bytes = piece_bytes;
+  options.staged = staged;
   auto program = Program::compile(*scheduled, *device, {}, options);
   if (!program) throw std::runtime_error(program.error().text());
   auto arena = Arena::create_shared(*device, communicator, program->memory().arena_bytes);
   program->bind(nullptr, arena->base());
   Result<std::unique_ptr<Staging>> staging = std::unique_ptr<Staging>();
-  if (piece_bytes > 0) staging = Staging::create(*device, communicator, program->staging());
+  if (program->stages()) staging = Staging::create(*device, communicator, program->staging());
+  for (const ExecutableCall& call : program->executable().calls)
+    expect(call.staged == staged.contains(call.op), "staged");
   if (!staging) throw std::runtime_error(staging.error().text());
   if (auto status = program->connect(communicator, "test", staging->get()); !status)
     throw std::runtime_error(status.error().text());
@@ -124,35 +126,47 @@ Numbers run_rank(const Graph& graph, Communicator& communicator, std::uint64_t p
   return result;
 }
 
-void travel(Journey& journey, std::uint64_t piece_bytes = 0) {
+void travel(Journey& journey, const StagedCollectives& staged = {}) {
   const Graph graph = graph_of(journey);
   SCOPED_TRACE(text_of(journey));
   const auto descriptor = baleen::read_descriptor(LOOPBACK);
   const auto ranks = static_cast<std::int32_t>(rank_count(journey.mesh));
   SharedRendezvous rendezvous;
-  EXPECT_EQ(
-      run_bodies(As::kThreads, ranks,
-                 [&](std::int32_t rank) {
-                   const auto settings = SettingsStorage::build(*descriptor, {}, {7, "", "test"});
-                   const auto plugin = Plugin::open(*descriptor, Log());
-                   const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
-                   const auto communicator = Communicator::create(*plugin, *settings->get(), own, journey.mesh, {});
-                   if (!communicator) throw std::runtime_error(communicator.error().text());
-                   expect(run_rank(graph, **communicator, piece_bytes) == numbers_for(journey.shape), "another value");
-                 }),
-      "");
+  EXPECT_EQ(run_bodies(As::kThreads, ranks,
+                       [&](std::int32_t rank) {
+                         const auto settings = SettingsStorage::build(*descriptor, {}, {7, "", "test"});
+                         const auto plugin = Plugin::open(*descriptor, Log());
+                         const baleen_rendezvous_t own = rendezvous.of(rank, ranks);
+                         const auto communicator =
+                             Communicator::create(*plugin, *settings->get(), own, journey.mesh, {});
+                         if (!communicator) throw std::runtime_error(communicator.error().text());
+                         expect(run_rank(graph, **communicator, staged) == numbers_for(journey.shape), "another value");
+                       }),
+            "");
 }
 
-class Exchange : public testing::TestWithParam<std::uint64_t> {};
-/// Not staged; pieces of some elements; whole.
-INSTANTIATE_TEST_SUITE_P(InPieces, Exchange, testing::Values(0, 64, 4 << 20), testing::PrintToStringParamName());
+struct How {
+  const char* name;
+  StagedCollectives staged;
+};
+void PrintTo(const How& how, std::ostream* out) { *out << how.name; }
+
+constexpr baleen_operations_t kSums =
+    BALEEN_OPERATION(BALEEN_ALL_REDUCE) | BALEEN_OPERATION(BALEEN_REDUCE_SCATTER) | BALEEN_OPERATION(BALEEN_REDUCE);
+
+class Exchange : public testing::TestWithParam<How> {};
+/// Pieces of some elements, or of all; and what is staged beside what is not.
+INSTANTIATE_TEST_SUITE_P(InPieces, Exchange,
+                         testing::Values(How{"direct", {}}, How{"pieces", {64, 0}}, How{"whole", {4 << 20, 0}},
+                                         How{"sums", {64, kAllOperations & ~kSums}}, How{"moves", {64, kSums}}),
+                         [](const auto& how) { return how.param.name; });
 
 TEST_P(Exchange, BringsBackWhatWentFromLayoutToLayout) {
   std::map<std::string, int> carried;
   for (std::uint64_t seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Journey journey = random_journey(seed);
-    travel(journey, GetParam());
+    travel(journey, GetParam().staged);
     for (const std::string& step : journey.steps) ++carried[step];
   }
   for (int c = 0; c <= static_cast<int>(CollectiveOp::take_at); ++c)

@@ -58,6 +58,7 @@ Executable one_sum() {
   call.dtype = BALEEN_F32;
   call.entries = {{0, 1, kCount, 0, {}, {}}};
   call.axes = {"data"};
+  call.staged = true;
   call.parts = {{{{{0, 0, kCount, 0, {}, {}}}, {{0, 0, 0, kBytes}}, {{0, 0, 0, kBytes}}, kBytes}, 0, 0}};
   executable.calls.push_back(call);
   return executable;
