@@ -58,8 +58,8 @@ Algorithm best(const Question& q) {
       if (q.bytes <= kDirectBytes) return kDirect;
       if (!few) return kPairwise;
       return objection(kSubtrees, q).empty() ? kSubtrees : kDirect;
-    case BALEEN_ALL_GATHER: return !few && q.bytes <= kBruckBytes ? kBruck : kPairwise;
-    case BALEEN_ALL_TO_ALL: return !few && q.even && q.bytes <= kBruckBytes ? kBruck : kPairwise;
+    case BALEEN_ALL_GATHER:
+    case BALEEN_ALL_TO_ALL: return !few && q.bytes <= kBruckBytes && objection(kBruck, q).empty() ? kBruck : kPairwise;
     case BALEEN_BROADCAST: return q.members <= 2 || q.bytes <= kTreeBytes ? kTree : kScatter;
     case BALEEN_REDUCE_SCATTER: return kPairwise;
     case BALEEN_BARRIER: return kDissemination;
@@ -114,6 +114,7 @@ std::string objection(Algorithm algorithm, const Question& q) {
   if (adds_on_the_way && q.halves && q.deterministic) return "sends partial sums, which bf16 and fp16 would round";
   if (algorithm == kRing && is_reducing(q.op) && q.deterministic && q.members > 2)
     return "adds in the order of the ring, and the sums are to be deterministic";
+  if (algorithm == kBruck && q.on_device) return "packs what the processor cannot read: a device's memory";
   if (algorithm == kBruck && q.op == BALEEN_ALL_TO_ALL && !q.even) return "needs pieces of one size";
   return {};
 }

@@ -36,6 +36,7 @@ struct Question {
   bool deterministic = true;  ///< the balanced tree, exactly
   bool halves = false;        ///< bf16 or fp16: a partial sum as it would travel has lost bits
   bool even = true;           ///< ALL_TO_ALL: all pieces are of one size
+  bool on_device = false;     ///< some member's buffers lie in a device's memory
 };
 
 /// Users' choices, by operation.

@@ -20,7 +20,9 @@ std::uint64_t longest_stream(const Collective& c) {
 
 ProgramBuilder Compilation::builder(std::uint64_t limit) const {
   const Reduction reduction = is_reducing(mine.op) ? best_reduction(mine.dtype, mine.reduction) : nullptr;
-  return {members(), std::max<std::size_t>(mine.width(), 1), reduction, scratch, limit, adds, access};
+  ProgramBuilder build(members(), std::max<std::size_t>(mine.width(), 1), reduction, scratch, limit, adds, access);
+  if (devices) build.use_devices(*devices, me());
+  return build;
 }
 
 Range share_of(std::uint64_t bytes, std::size_t r, std::size_t members) {

@@ -15,6 +15,8 @@ struct Compilation {
   Scratch& scratch;
   bool adds = true;                      ///< messages may be added while they arrive
   const DirectAccess* access = nullptr;  ///< what needs not be sent
+  /// Some member's buffers lie in a device's memory; what this one has of it. Nothing is summed then.
+  const DeviceArenas* devices = nullptr;
 
   std::size_t me() const { return mine.place; }
   std::size_t members() const { return mine.members; }

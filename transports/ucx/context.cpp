@@ -94,10 +94,9 @@ Status check_descriptors() {
 
 std::string status_text(ucs_status_t status) { return ucs_status_string(status); }
 
-Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options& options, const std::string& tls,
-                                                 std::size_t ranks) {
+Result<std::unique_ptr<Context>> Context::open(const Options& options, const std::string& tls, std::size_t ranks,
+                                               const LogTap& tap) {
   BALEEN_TRY(check_descriptors());
-  const LogTap tap(host, true);
   leave_signals_alone();
   Configuration configuration;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &configuration.given);
@@ -117,14 +116,33 @@ Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options
   params.estimated_num_eps = ranks;
   status = ucp_init(&params, configuration.given, &made->context_);
   if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
+  return made;
+}
+
+Result<std::unique_ptr<Context>> Context::create(const Host& host, const Options& options, const std::string& tls,
+                                                 std::size_t ranks) {
+  const LogTap tap(host, true);
+  BALEEN_TRY_ASSIGN(std::unique_ptr<Context> made, open(options, tls, ranks, tap));
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   worker.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;
-  status = ucp_worker_create(made->context_, &worker, &made->worker_);
+  ucs_status_t status = ucp_worker_create(made->context_, &worker, &made->worker_);
   if (status == UCS_OK) status = ucp_worker_get_efd(made->worker_, &made->file_);
   if (status != UCS_OK) return unusable(options, tls, status_text(status), tap);
   return made;
+}
+
+bool Context::would_know_cuda(const Host& host, const Options& options, const std::string& tls) {
+  const LogTap tap(host, true);
+  const Result<std::unique_ptr<Context>> made = open(options, tls, 1, tap);
+  return made && (*made)->knows_cuda();
+}
+
+bool Context::knows_cuda() const {
+  ucp_context_attr_t found{};
+  found.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  return ucp_context_query(context_, &found) == UCS_OK && (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
 }
 
 Context::~Context() {
@@ -165,6 +183,29 @@ Result<Context::Memory> Context::allocate(std::uint64_t bytes) {
   memory.base = static_cast<std::byte*>(found.address);
   std::memset(memory.base, 0, bytes);  // one of UCX's ways to allocate is the heap
   return memory;
+}
+
+// UCX itself finds out whose memory it is.
+Result<Context::Memory> Context::adopt(void* base, std::uint64_t bytes) {
+  ucp_mem_map_params_t params{};
+  params.field_mask =
+      UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+  params.address = base;
+  params.length = bytes;
+  params.memory_type = UCS_MEMORY_TYPE_UNKNOWN;
+  ucp_mem_h handle = nullptr;
+  ucs_status_t status = ucp_mem_map(context_, &params, &handle);
+  ucp_mem_attr_t found{};
+  found.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
+  if (status == UCS_OK && (status = ucp_mem_query(handle, &found)) != UCS_OK) ucp_mem_unmap(context_, handle);
+  if (status != UCS_OK)
+    return Error{BALEEN_NO_MEMORY,
+                 "ucx: making " + std::to_string(bytes) + " bytes of a device's memory known: " + status_text(status) +
+                     "; tls = [\"^cuda\", \"posix\"] has them pass through the host's memory instead",
+                 {}};
+  if (found.mem_type == UCS_MEMORY_TYPE_CUDA) return Memory{static_cast<std::byte*>(base), bytes, handle};
+  ucp_mem_unmap(context_, handle);
+  return Memory();
 }
 
 std::string Context::key_of(const Memory& memory) const {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "baleen/plugin.hpp"
+#include "log_tap.hpp"
 #include "options.hpp"
 #include "wire.hpp"
 
@@ -24,6 +25,9 @@ class Context {
   ~Context();
   Context(const Context&) = delete;
 
+  /// Whether one that is created so would know the memory of CUDA devices.
+  static bool would_know_cuda(const Host& host, const Options& options, const std::string& tls);
+
   ucp_worker_h worker() const { return worker_; }
   /// What peers connect by.
   Result<std::string> address() const;
@@ -39,12 +43,18 @@ class Context {
   using Memory = Wire::Memory;
   /// [any thread]
   Result<Memory> allocate(std::uint64_t bytes);
+  /// Whether UCX, its modules and this machine know the memory of CUDA devices.
+  bool knows_cuda() const;
+  Result<Memory> adopt(void* base, std::uint64_t bytes);
   void free(const Memory& memory) { ucp_mem_unmap(context_, static_cast<ucp_mem_h>(memory.handle)); }
   /// What peers reach it by; empty where they cannot.
   std::string key_of(const Memory& memory) const;
 
  private:
   Context() = default;
+  /// Without a worker.
+  static Result<std::unique_ptr<Context>> open(const Options& options, const std::string& tls, std::size_t ranks,
+                                               const LogTap& tap);
 
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;

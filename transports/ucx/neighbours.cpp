@@ -37,24 +37,26 @@ std::string read_word(std::int32_t rank, pid_t process, bool is_seen, std::uintp
 
 }  // namespace
 
-std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool probe) {
+std::unique_ptr<Neighbours> Neighbours::meet(const Rendezvous& rendezvous, bool probe, bool knows_cuda) {
   auto made = std::make_unique<Neighbours>();
   if (getrandom(&made->word_, sizeof made->word_, 0) != sizeof made->word_) made->word_ = 0;
   made->near_.resize(static_cast<std::size_t>(rendezvous.ranks()));
   const std::string host = host_identity();
   std::ostringstream mine;
   mine << host << ' ' << getpid() << ' ' << reinterpret_cast<std::uintptr_t>(&made->word_) << ' ' << made->word_ << ' '
-       << sdk::space_of_processes();
+       << sdk::space_of_processes() << ' ' << knows_cuda;
   rendezvous.put(key(rendezvous.rank()), mine.str());
   for (std::int32_t rank = 0; rank < rendezvous.ranks(); ++rank) {
-    if (rank == rendezvous.rank()) continue;
-    std::istringstream theirs(rendezvous.get(key(rank)));
+    std::istringstream theirs(rank == rendezvous.rank() ? mine.str() : rendezvous.get(key(rank)));
     std::string their_host;
     pid_t process = 0;
     std::uintptr_t address = 0;
     std::uint64_t word = 0, space = 0;
-    theirs >> their_host >> process >> address >> word >> space;
-    if (their_host != host) continue;
+    bool their_cuda = false;
+    theirs >> their_host >> process >> address >> word >> space >> their_cuda;
+    made->with_cuda_ += their_cuda ? 1 : 0;
+    if (!their_cuda && made->first_without_cuda_ < 0) made->first_without_cuda_ = rank;
+    if (their_host != host || rank == rendezvous.rank()) continue;
     made->near_[static_cast<std::size_t>(rank)] = true;
     if (probe && made->refusal_.empty())
       made->refusal_ = read_word(rank, process, space == sdk::space_of_processes(), address, word);

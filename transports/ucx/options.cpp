@@ -46,7 +46,7 @@ Result<Options> Options::from(const Settings& settings) {
 
 std::string Options::fingerprint() const {
   const char* fragment = std::getenv("UCX_TCP_RX_SEG_SIZE");  // a longer one than the receiver's would overrun it
-  return "2 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
+  return "3 " + std::to_string(segment) + " " + algorithms.text() + (integrity ? " integrity" : "") +
          (direct ? " direct" : "") + (encrypt ? " encrypt" : "") +
          (fragment ? std::string(" UCX_TCP_RX_SEG_SIZE=") + fragment : "");
 }

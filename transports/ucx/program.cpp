@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device_arenas.hpp"
 #include "direct_access.hpp"
 
 namespace baleen::ucx {
@@ -39,8 +40,16 @@ ProgramBuilder::ProgramBuilder(std::size_t members, std::size_t width, Reduction
   scratch_.rewind(0);
 }
 
+void ProgramBuilder::use_devices(const DeviceArenas& devices, std::size_t me) {
+  devices_ = &devices;
+  me_ = me;
+}
+
+bool ProgramBuilder::is_on_device(const std::byte* data) const { return devices_ && devices_->holds(data); }
+
 ProgramBuilder::Id ProgramBuilder::add(Node node, const std::vector<Id>& needs) {
   const Id id = static_cast<Id>(program_.nodes_.size());
+  node.on_device = is_on_device(node.data);
   node.piece = static_cast<std::uint32_t>(program_.pieces_.size() - 1);
   for (const Id need : needs) {
     if (need == Program::kNone) continue;
@@ -86,7 +95,7 @@ ProgramBuilder::Id ProgramBuilder::unpack(const Stream& to, Range range, const s
 ProgramBuilder::Id ProgramBuilder::send(std::size_t to, const Stream& stream, Range range,
                                         const std::vector<Id>& needs) {
   std::vector<Id> sends;
-  for (const Range& message : stream.messages(range, limit_)) {
+  for (const Range& message : messages_of(stream, range)) {
     if (access_ && access_->is_read(to, sent_[to])) {
       sends.push_back(show(to, needs));
       continue;
@@ -111,7 +120,7 @@ ProgramBuilder::Id ProgramBuilder::send(std::size_t to, const Stream& stream, Ra
 ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& stream, Range range,
                                            const std::vector<Id>& needs) {
   std::vector<Id> received;
-  for (const Range& message : stream.messages(range, limit_)) {
+  for (const Range& message : messages_of(stream, range)) {
     if (const std::byte* const data = next_lies_at(from)) {
       const std::uint32_t number = received_[from];
       std::vector<Id> all = needs;
@@ -141,7 +150,7 @@ ProgramBuilder::Id ProgramBuilder::receive(std::size_t from, const Stream& strea
 ProgramBuilder::Id ProgramBuilder::receive_added(std::size_t from, const Stream& own, bool own_first, const Stream& to,
                                                  const std::vector<Id>& needs) {
   std::vector<Id> added;
-  for (const Range& message : own.messages(own.all(), limit_)) {
+  for (const Range& message : messages_of(own, own.all())) {
     if (!adds_ || next_lies_at(from)) {
       const Stream mine = own.part(message);
       Stream landing = mine.moved(mine.all(), scratch(mine.bytes()));
@@ -196,7 +205,7 @@ const std::byte* ProgramBuilder::next_lies_at(std::size_t from) const {
 ProgramBuilder::Id ProgramBuilder::borrow(std::size_t from, Stream& landing) {
   Stream found;
   std::vector<Id> arrived;
-  for (const Range& message : landing.messages(landing.all(), limit_)) {
+  for (const Range& message : messages_of(landing, landing.all())) {
     if (const std::byte* const data = next_lies_at(from)) {
       borrowed_.push_back({from, received_[from]});
       arrived.push_back(receive_token(from));
@@ -218,7 +227,7 @@ void ProgramBuilder::give_back(Id done) {
 std::optional<Stream> ProgramBuilder::lands_at(std::size_t to, const Stream& stream) const {
   Stream found;
   std::uint32_t number = sent_[to];
-  for (const Range& message : stream.messages(stream.all(), limit_)) {
+  for (const Range& message : messages_of(stream, stream.all())) {
     std::byte* const data = access_ ? access_->lands_at(to, number++) : nullptr;
     if (!data) return std::nullopt;
     found.append(stream.moved(message, data));
@@ -227,11 +236,11 @@ std::optional<Stream> ProgramBuilder::lands_at(std::size_t to, const Stream& str
 }
 
 void ProgramBuilder::say_written(std::size_t to, const Stream& stream, Id done) {
-  for (std::size_t left = stream.messages(stream.all(), limit_).size(); left > 0; --left) send_token(to, {done});
+  for (std::size_t left = messages_of(stream, stream.all()).size(); left > 0; --left) send_token(to, {done});
 }
 
 ProgramBuilder::Id ProgramBuilder::receive_written(std::size_t from, const Stream& stream, Range range) {
-  const std::vector<Range> messages = stream.messages(range, limit_);
+  const std::vector<Range> messages = messages_of(stream, range);
   for (std::uint32_t i = 0; i < messages.size(); ++i)
     if (!access_ || !access_->is_written(from, received_[from] + i)) return receive(from, stream, range);
   std::vector<Id> written;
@@ -261,13 +270,27 @@ ProgramBuilder::Id ProgramBuilder::copy(const Stream& to, Range to_range, const 
   Node node;
   node.kind = Node::Kind::kCopy;
   node.begin = static_cast<std::uint32_t>(program_.copies_.size());
+  std::vector<Id> passed;
   for (const Range& range : common_ranges({&target, &source}, source.all())) {
     std::byte* data = target.slice(range)[0].data;
     const std::byte* given = source.slice(range)[0].data;
-    if (data != given) program_.copies_.push_back({data, given, range.size()});
+    if (data == given) continue;
+    if (is_on_device(data) || is_on_device(given))
+      passed.push_back(pass_to_self(data, given, range.size(), needs));
+    else
+      program_.copies_.push_back({data, given, range.size()});
   }
   node.end = static_cast<std::uint32_t>(program_.copies_.size());
-  return node.begin == node.end ? Program::kNone : add(node, needs);
+  if (node.begin != node.end) passed.push_back(add(node, needs));
+  return join(passed);
+}
+
+ProgramBuilder::Id ProgramBuilder::pass_to_self(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                                const std::vector<Id>& needs) {
+  Stream source, target;
+  source.add(from, bytes);
+  target.add(to, bytes);
+  return join({receive(me_, target, target.all()), send(me_, source, source.all(), needs)});
 }
 
 ProgramBuilder::Id ProgramBuilder::reduce(const std::vector<const Stream*>& sources,

@@ -14,6 +14,7 @@ namespace baleen::ucx {
 
 using namespace sdk;
 
+class DeviceArenas;
 class DirectAccess;
 
 /// A node of the graph. What it is about lies in the program's lists.
@@ -21,6 +22,7 @@ struct Node {
   enum class Kind : std::uint8_t { kSend, kReceive, kCopy, kReduce, kJoin };
   Kind kind = Kind::kJoin;
   bool own_first = false;  ///< messages that are added: to what this member has, or the other way
+  bool on_device = false;  ///< messages: their bytes lie in a device's memory
   bool taken = false;      ///< a message without bytes that says: message `message` of the other end was read
   std::uint32_t piece = 0;
   std::uint32_t needs = 0;                     ///< how many nodes it waits for
@@ -102,6 +104,10 @@ class ProgramBuilder {
   ProgramBuilder(std::size_t members, std::size_t width, Reduction reduction, Scratch& scratch, std::uint64_t limit,
                  bool adds, const DirectAccess* access);
 
+  /// Some member's memory is a device's, where the processor copies nothing: every span is a message of its own, and
+  /// member `me` gets its own bytes by messages from itself. The same on all members; `devices`: what this one has.
+  void use_devices(const DeviceArenas& devices, std::size_t me);
+
   /// Messages of a range of a stream, to or from a member. Both ends must add theirs in one order.
   Id send(std::size_t to, const Stream& stream, Range range, const std::vector<Id>& needs = {});
   Id receive(std::size_t from, const Stream& stream, Range range, const std::vector<Id>& needs = {});
@@ -139,6 +145,11 @@ class ProgramBuilder {
   Id add(Node node, const std::vector<Id>& needs);
   Id pack(std::byte* to, const Stream& from, Range range, const std::vector<Id>& needs);
   Id unpack(const Stream& to, Range range, const std::byte* from, const std::vector<Id>& needs);
+  std::vector<Range> messages_of(const Stream& stream, Range range) const {
+    return stream.messages(range, limit_, devices_ != nullptr);
+  }
+  bool is_on_device(const std::byte* data) const;
+  Id pass_to_self(std::byte* to, const std::byte* from, std::uint64_t bytes, const std::vector<Id>& needs);
   // Of messages that are read where they lie.
   Id show(std::size_t to, const std::vector<Id>& needs);
   void say_taken(std::size_t from, std::uint32_t message, Id done);
@@ -152,6 +163,8 @@ class ProgramBuilder {
   Program program_;
   const bool adds_;
   const DirectAccess* const access_;
+  const DeviceArenas* devices_ = nullptr;
+  std::size_t me_ = 0;  // where there are devices
   std::vector<Borrowed> borrowed_;
   const std::size_t width_;
   Scratch& scratch_;

@@ -56,13 +56,13 @@ std::vector<Span> Stream::slice(Range range) const {
   return all;
 }
 
-std::vector<Range> Stream::messages(Range range, std::uint64_t limit) const {
+std::vector<Range> Stream::messages(Range range, std::uint64_t limit, bool apart) const {
   std::vector<Range> all;
   const Stream cut = part(range);
   bool open = false;  // the last message takes more short spans
   std::uint64_t begin = 0;
   for (const std::uint64_t end : cut.ends_) {
-    const bool is_short = end - begin < kShort;
+    const bool is_short = end - begin < kShort && !apart;
     if (open && is_short && range.begin + end - all.back().begin <= limit) {
       all.back().end = range.begin + end;
     } else {

@@ -32,8 +32,8 @@ class Stream {
   /// A range as spans; neighbours in memory are one.
   std::vector<Span> slice(Range range) const;
   /// The messages that a range travels in, a function of the cuts alone: long spans go on their own, short neighbours
-  /// together, none above `limit`.
-  std::vector<Range> messages(Range range, std::uint64_t limit) const;
+  /// together, none above `limit`. `apart`: short ones go on their own too.
+  std::vector<Range> messages(Range range, std::uint64_t limit, bool apart = false) const;
   /// The cuts of a range, in contiguous memory.
   Stream moved(Range range, std::byte* base) const;
   /// A range of it as a stream.

@@ -66,7 +66,8 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
   if (!options.encrypt) {
     BALEEN_TRY_ASSIGN(wire, open_ucx(host, options, rendezvous, {}));
   }
-  const auto neighbours = Neighbours::meet(rendezvous, !options.encrypt && options.allows_cma());
+  const auto neighbours =
+      Neighbours::meet(rendezvous, !options.encrypt && options.allows_cma(), wire && wire->knows_cuda());
   if (options.encrypt) {
     BALEEN_TRY_ASSIGN(wire, TlsWire::create(host, options, rendezvous));
   } else if (!neighbours->refusal().empty()) {
@@ -81,6 +82,7 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(const Host& host, con
   std::unique_ptr<UcxTransport> made(
       new UcxTransport(host, std::move(options), std::move(wire), rendezvous.rank(), rendezvous.ranks()));
   BALEEN_TRY(made->peers_.connect(rendezvous, fingerprint));
+  made->choose_memory(*neighbours);
   const std::size_t cores = cores_of_host(), here = neighbours->here();
   if (direct && here > 1) made->near_ = neighbours->near();
   if (cores >= 2 * here) made->brief_bytes_ = kBriefBytes;
@@ -99,6 +101,7 @@ UcxTransport::UcxTransport(const Host& host, Options options, std::unique_ptr<Wi
       brief_bytes_(kBriefBytesOnOneCore),
       peers_(*wire_, rank, ranks, options_.patience),
       arenas_(std::make_unique<SharedArenas>(host_, *wire_, ranks)),
+      device_arenas_(std::make_unique<DeviceArenas>(*wire_)),
       mailroom_(static_cast<std::size_t>(ranks)) {
   peers_.on_note([this](const NoteHeader& header, std::string_view bytes) { hear(header, bytes); });
   peers_.on_loss([this](std::int32_t lost, const std::string& why) { mailroom_.close(lost, why); });
@@ -111,6 +114,7 @@ UcxTransport::~UcxTransport() {
   const bool worked = worker_ != nullptr;
   worker_.reset();
   if (worked) peers_.leave(before ? std::string() : before.error().text(), before ? kPatience : kShortPatience);
+  device_arenas_.reset();
   arenas_.reset();
   wire_.reset();  // may still call back into what is older than it
 }
@@ -133,26 +137,30 @@ Status UcxTransport::start(void* slot, baleen_event_t* after, std::uint64_t afte
   return worker_->start({{after, after_value, done, done_value}, static_cast<Slot*>(slot)});
 }
 
-Result<std::vector<Proposal>> UcxTransport::meet(const Proposal& mine) {
+Result<UcxTransport::Met> UcxTransport::meet(const Proposal& mine, bool on_device) {
   ProposalWriter writer;
   walk_proposal(writer, mine);
+  writer.number(on_device);
   for (const std::int32_t rank : mine.present)
     if (rank != mine.rank) worker_->post(rank, writer.bytes);
-  std::vector<Proposal> proposals;
+  Met met{{}, on_device};
   for (const std::int32_t rank : mine.present) {
     if (rank == mine.rank) {
-      proposals.push_back(mine);
+      met.proposals.push_back(mine);
       continue;
     }
     BALEEN_TRY_ASSIGN(const std::string letter, mailroom_.take(rank, failure_, mine.text()));
     ProposalReader reader{letter};
-    walk_proposal(reader, proposals.emplace_back());
+    bool is_theirs = false;
+    walk_proposal(reader, met.proposals.emplace_back());
+    reader.number(is_theirs);
+    met.on_device |= is_theirs;
     if (!reader.complete())
       return internal("ucx: a letter of rank " + std::to_string(rank) +
                       " makes no sense; do all ranks run the same version?");
   }
-  BALEEN_TRY(agree(proposals));
-  return proposals;
+  BALEEN_TRY(agree(met.proposals));
+  return met;
 }
 
 // All begin with what they offer, so that nobody waits for one who waits.
@@ -186,12 +194,12 @@ Result<void*> UcxTransport::group_create(std::vector<std::int32_t> ranks) {
     mine.refusal = "a rank belongs to at most " + std::to_string(Tag::kGroups) + " groups";
   if (mine.ranks.size() > Tag::kMembers)
     mine.refusal = "a group has at most " + std::to_string(Tag::kMembers) + " ranks";
-  BALEEN_TRY_ASSIGN(const std::vector<Proposal> proposals, meet(mine));
+  BALEEN_TRY_ASSIGN(const Met met, meet(mine));
   auto group = std::make_unique<Group>();
   group->ranks = mine.ranks;
   group->place = group->place_of(mine.rank);
   // The highest of the numbers that each has free: nobody has used it.
-  for (const Proposal& proposal : proposals) group->number = std::max(group->number, proposal.number);
+  for (const Proposal& proposal : met.proposals) group->number = std::max(group->number, proposal.number);
   next_group_ = group->number + 1;
   groups_.push_back(std::move(group));
   return static_cast<void*>(groups_.back().get());
@@ -212,7 +220,10 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   const bool pair = is_pairwise(spec.op);
   std::uint64_t& count = pair ? group.pair_count[static_cast<std::size_t>(spec.root)] : group.slot_count;
   if (count >= Tag::kSlots) mine.refusal = "a group has at most " + std::to_string(Tag::kSlots) + " collectives";
-  BALEEN_TRY(meet(mine));
+  const bool has_device = mine.collective && device_arenas_->holds_some_of(*mine.collective);
+  if (has_device && is_reducing(spec.op))
+    mine.refuse(unsupported("ucx: the host's processor makes sums, and a buffer lies in a device's memory"));
+  BALEEN_TRY_ASSIGN(const Met met, meet(mine, has_device));
   const Collective& collective = *mine.collective;
   auto slot = std::make_unique<Slot>();
   slot->group = &group;
@@ -220,7 +231,9 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   slot->number = count++;
   slot->text = collective.text();
   Compilation compilation{collective, options_.segment, pair ? slot->scratch : scratch_, adds_on_arrival_};
-  const Question question = question_of(collective);
+  if (met.on_device) compilation.devices = device_arenas_.get();
+  Question question = question_of(collective);
+  question.on_device = met.on_device;
   if (const auto wanted = options_.algorithms.of(question.op))
     if (const std::string why = objection(*wanted, question); !why.empty())
       host_.log(BALEEN_INFO,
@@ -228,7 +241,7 @@ Result<void*> UcxTransport::prepare(void* handle, const baleen_collective_spec_t
   const Algorithm algorithm = choose(question, options_.algorithms);
   slot->program = compile(compilation, algorithm);
   slot->brief = slot->program.message_bytes() <= brief_bytes_;
-  if (!near_.empty()) {
+  if (!near_.empty() && !met.on_device) {  // what lies in a neighbour's arena is read by the processor
     BALEEN_TRY_ASSIGN(const DirectAccess access, meet_neighbours(group, mine, slot->program));
     compilation.access = &access;
     if (access.count() > 0) slot->program = compile(compilation, algorithm);

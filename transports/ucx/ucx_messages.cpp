@@ -25,6 +25,10 @@ void end(void*) {}
 
 // A message of one part is its bytes; of two, a list.
 void describe(Run::Flight& flight, ucp_request_param_t& param, void*& buffer, std::size_t& count) {
+  if (node_of(flight).on_device) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param.memory_type = UCS_MEMORY_TYPE_CUDA;
+  }
   if (flight.part_count == 1) {
     buffer = flight.parts[0].buffer;
     count = flight.parts[0].length;

@@ -36,6 +36,8 @@ class UcxWire final : public Wire {
 
   Result<Memory> allocate(std::uint64_t bytes) override { return context_->allocate(bytes); }
   void free(const Memory& memory) override { context_->free(memory); }
+  bool knows_cuda() const override { return context_->knows_cuda(); }
+  Result<Memory> adopt(void* base, std::uint64_t bytes) override { return context_->adopt(base, bytes); }
   std::string key_of(const Memory& memory) const override { return context_->key_of(memory); }
   View view(std::int32_t rank, const std::string& key, std::uint64_t address) override;
   void drop(const View& view) override;

@@ -48,8 +48,8 @@ class Wire {
 
   /// What peers connect by.
   virtual Result<std::string> address() const = 0;
-  /// Begins to connect to a peer; what is sent meanwhile waits. BALEEN_PEER_LOST: both have a transport in common, but
-  /// the peer did not let itself be reached; it may have ended.
+  /// Begins to connect to a peer, or to this rank itself; what is sent meanwhile waits. BALEEN_PEER_LOST: both have a
+  /// transport in common, but the peer did not let itself be reached; it may have ended.
   virtual Status open(std::int32_t rank, const std::string& address) = 0;
   /// False where it was never opened, has broken or was closed.
   virtual bool is_open(std::int32_t rank) const = 0;
@@ -93,6 +93,13 @@ class Wire {
   virtual void free(const Memory& memory) = 0;
   /// What peers reach it by; empty where they cannot.
   virtual std::string key_of(const Memory& memory) const = 0;
+  /// Whether messages may lie in memory of CUDA devices.
+  virtual bool knows_cuda() const { return false; }
+  /// Makes memory of another's known, until `free`; without a base where it is the host's. [any thread]
+  virtual Result<Memory> adopt(void* base, std::uint64_t bytes) {
+    (void)base, (void)bytes;
+    return Memory();
+  }
   /// A peer's memory in this process.
   struct View {
     std::byte* base = nullptr;  ///< null where it cannot be reached

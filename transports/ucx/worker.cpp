@@ -174,7 +174,15 @@ bool Worker::advance_parked() {
   return did;
 }
 
+// UCX goes by the context that is current on a thread, in each of its calls.
+void Worker::enter_device() {
+  if (device_seen_ == device_.changes()) return;
+  device_seen_ = device_.changes();
+  if (Status entered = device_.enter(); !entered) record(std::move(entered).error());
+}
+
 bool Worker::turn() {
+  enter_device();
   bool did = send_letters();
   if (wire_.progress()) did = true;
   wire_.tidy();

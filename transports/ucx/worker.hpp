@@ -13,6 +13,7 @@
 #include "baleen/event.hpp"
 #include "baleen/failure.hpp"
 #include "baleen/started.hpp"
+#include "device_in_use.hpp"
 #include "group.hpp"
 #include "peers.hpp"
 #include "runner.hpp"
@@ -45,6 +46,8 @@ class Worker {
   Status start(const Operation& operation);
   /// The turn to use UCX, for what is not about messages. [plan time]
   std::unique_lock<std::mutex> hold() { return std::unique_lock(turn_); }
+  /// The device whose memory messages lie in. Needs the turn.
+  DeviceInUse& device() { return device_; }
   /// A letter to a rank. [any thread]
   void post(std::int32_t rank, std::string letter);
   /// Returns when nothing is unfinished; what is, fails first.
@@ -69,6 +72,7 @@ class Worker {
   bool advance_current();
   bool advance_parked();
   bool step(Run& run);
+  void enter_device();
   bool has_news() const;
   void finish(const Operation& operation) { unfinished_.finish(operation, static_cast<bool>(failure_)); }
   void drain();
@@ -95,7 +99,9 @@ class Worker {
   std::array<Operation, BALEEN_MAX_OUTSTANDING> queue_;
   std::atomic<std::uint64_t> head_{0}, tail_{0};
   Unfinished unfinished_;
-  std::mutex turn_;                      // who uses UCX, and what follows
+  std::mutex turn_;  // who uses UCX, and what follows
+  DeviceInUse device_;
+  std::uint64_t device_seen_ = 0;        // the change of it that the thread has entered
   std::atomic<std::uint64_t> calls_{0};  // begun or ended by callers: odd while one runs an operation
   std::uint64_t calls_seen_ = 0;         // by the thread
   std::int64_t handed_over_ = 0;         // when one gave up waiting for the others; 0: none has since

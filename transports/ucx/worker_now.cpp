@@ -11,7 +11,7 @@ namespace baleen::ucx {
 bool Worker::run_now(const Operation& operation) {
   if (!operation.slot->brief || !operation.may_begin()) return false;
   const std::unique_lock turn(turn_);  // the thread, which has nothing unfinished, is about to sleep
-  if (current_.slot || !parked_.empty()) return false;
+  if (current_.slot || !parked_.empty() || !device_.enter()) return false;
   const LogTap tap(host_, true);
   Run& run = operation.slot->run;
   calls_.fetch_add(1, std::memory_order_relaxed);

@@ -25,6 +25,16 @@ TEST(Stream, NeighboursInMemoryAreOneSpan) {
   EXPECT_EQ(spans[1].bytes, 5u);
 }
 
+TEST(Stream, ApartEverySpanIsAMessage) {
+  Stream stream;
+  for (const std::uint64_t bytes : {5, 7, 40'000, 3}) stream.add(memory.data(), bytes);
+  std::vector<std::uint64_t> together, apart;
+  for (const Range& message : stream.messages(stream.all(), 30'000)) together.push_back(message.size());
+  for (const Range& message : stream.messages(stream.all(), 30'000, true)) apart.push_back(message.size());
+  EXPECT_EQ(together, (std::vector<std::uint64_t>{12, 30'000, 10'000, 3}));
+  EXPECT_EQ(apart, (std::vector<std::uint64_t>{5, 7, 30'000, 10'000, 3}));
+}
+
 // Whoever has the cuts finds the same messages, wherever the memory lies: contiguous, scattered, or none.
 TEST(Stream, MessagesFollowFromTheCutsAlone) {
   const std::uint64_t seed = test::seed();
