@@ -2,7 +2,8 @@
 /// of every transport.
 #include <unistd.h>
 
-#include "device_arena.hpp"
+#include "conformance/transport/device_arena.hpp"
+#include "nccl_run.hpp"
 
 namespace baleen::conformance {
 namespace {

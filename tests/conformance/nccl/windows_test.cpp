@@ -1,7 +1,8 @@
 /// \file Memory of NCCL's own and windows in it: where members' buffers lie alike, and never else.
 #include <unistd.h>
 
-#include "device_arena.hpp"
+#include "conformance/transport/device_arena.hpp"
+#include "nccl_run.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::conformance {

@@ -1,5 +1,5 @@
-/// \file A rank is lost, or its device fails, while others wait for it in a collective that is staged, or goes by nccl:
-/// they end, and say who it was.
+/// \file A rank is lost, or its device fails, while others wait for it in a collective that is staged, or goes by nccl,
+/// or by ucx where its UCX knows the devices' memory: they end, and say who it was.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 constexpr int kForEver = 1'000'000'000;
 
+/// "ucx_device": ucx on a UCX that knows the devices' memory.
 class StagedTraining : public testing::TestWithParam<std::string> {
  protected:
   const TemporaryFolder folder_;
@@ -24,10 +25,11 @@ class StagedTraining : public testing::TestWithParam<std::string> {
   StagedTraining() {
     setenv("LD_LIBRARY_PATH", emulated_folder().c_str(), 1);  // NCCL's double
     setenv("EMULATED_CUDA_DEVICES", "3", 1);
+    if (GetParam() == "ucx_device") setenv("LD_PRELOAD", built("ucx_double/libbaleen_ucx_double.so").c_str(), 1);
   }
   ~StagedTraining() override {
     unsetenv("LD_LIBRARY_PATH");
-    for (const char* name : {"EMULATED_CUDA_DEVICES", "EMULATED_CUDA_FAULT", "EMULATED_CUDA_FAULT_WHEN"})
+    for (const char* name : {"EMULATED_CUDA_DEVICES", "EMULATED_CUDA_FAULT", "EMULATED_CUDA_FAULT_WHEN", "LD_PRELOAD"})
       unsetenv(name);
   }
   StagedTraining(const StagedTraining&) = delete;
@@ -38,7 +40,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
         "libraries = [\"" +
             emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
-            GetParam() + "\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
+            GetParam().substr(0, GetParam().find('_')) + "\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
     return {build_dir() + "/bin/baleen",
             "run",
             source_dir() + "/tests/parity/mlp.lua",
@@ -101,7 +103,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     return errors.empty() ? "" : errors[0];
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "nccl"),
+INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "ucx_device", "nccl"),
                          [](const auto& over) { return over.param; });
 
 TEST_P(StagedTraining, EndsWhenARankIsKilled) {

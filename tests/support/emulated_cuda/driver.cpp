@@ -46,6 +46,14 @@ Used& used() {
 }
 std::size_t total_bytes() { return static_cast<std::size_t>(number("EMULATED_CUDA_MEMORY", 1024)) << 20; }
 
+bool is_on_device(CUdeviceptr at) {
+  const std::lock_guard lock(used().mutex);
+  auto found = used().blocks.upper_bound(at);
+  if (found == used().blocks.begin()) return false;
+  --found;
+  return at < found->first + found->second;
+}
+
 /// Pinned memory of the host; more than EMULATED_CUDA_PINNED MiB there is not.
 struct Pinned {
   std::mutex mutex;
@@ -193,12 +201,7 @@ CUresult cuMemFree(CUdeviceptr at) {
   return CUDA_SUCCESS;
 }
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute which, CUdeviceptr at) {
-  if (which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard lock(used().mutex);
-  auto found = used().blocks.upper_bound(at);
-  if (found == used().blocks.begin()) return CUDA_ERROR_INVALID_VALUE;
-  --found;
-  if (at >= found->first + found->second) return CUDA_ERROR_INVALID_VALUE;
+  if (which != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || !is_on_device(at)) return CUDA_ERROR_INVALID_VALUE;
   *static_cast<unsigned*>(value) = CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
@@ -227,6 +230,8 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* at, void* host, unsigned) {
 }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   if (state() != CUDA_SUCCESS) return state();
+  if (std::getenv("EMULATED_CUDA_COPIES") && is_on_device(to) != is_on_device(from))
+    em::tell("EMULATED_CUDA_COPIES", (is_on_device(to) ? "in " : "out ") + std::to_string(bytes));
   on(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); });
   return CUDA_SUCCESS;
 }

@@ -2,8 +2,9 @@
 #pragma once
 #include <cstring>
 
+#include "baleen/collective.hpp"
 #include "baleen/device_memory.h"
-#include "nccl_run.hpp"
+#include "conformance/transport/suite.hpp"
 
 namespace baleen::conformance {
 
@@ -42,6 +43,10 @@ class Arena {
 
   std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(base_) + offset; }
   void put(std::uint64_t offset, const Bytes& bytes) { copy(at(offset), bytes.data(), bytes.size()); }
+  /// Without waiting: who runs behind it sees it.
+  void enqueue(std::uint64_t offset, const Bytes& bytes) {
+    expect(table().copy(device_.get(), stream_, at(offset), bytes.data(), bytes.size()) == BALEEN_OK, "no copy");
+  }
   Bytes get(std::uint64_t offset, std::uint64_t size) {
     Bytes bytes(size);
     copy(bytes.data(), at(offset), size);
