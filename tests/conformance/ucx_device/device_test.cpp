@@ -1,8 +1,9 @@
 /// \file Collectives in arenas of devices: the bits of the contract, and no byte of them touched by the processor,
 /// which the emulated device closes its memory to.
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "device_run.hpp"
 
@@ -120,6 +121,27 @@ TEST_P(UcxDevice, AMessageIsWhatTheStreamHasMade) {
                   }
                 },
                 options()),
+            "");
+}
+
+/// Also from one that has never spoken to the device, and does a short operation itself.
+TEST(UcxDeviceThreads, OfAnyKindMayStart) {
+  constexpr std::uint64_t kCount = 1000;
+  EXPECT_EQ(run_devices(2,
+                        [](Rank& rank) {
+                          Arena arena(rank, 1 << 20);
+                          const auto r = static_cast<std::uint64_t>(rank.rank);
+                          const std::vector<baleen_collective_entry_t> entries{
+                              {arena.at(r * kCount), arena.at(0), 2 * kCount, kCount, nullptr, nullptr}};
+                          void* const gather = rank.prepare(rank.world(), bytes_spec(BALEEN_ALL_GATHER, entries));
+                          arena.put(r * kCount, numbered(rank.rank, 1, kCount));
+                          baleen_event_t done{};
+                          std::thread([&] { rank.start(gather, nullptr, 0, &done, 1); }).join();
+                          rank.finish(done, 1);
+                          expect(arena.get(0, kCount) == numbered(0, 1, kCount) &&
+                                     arena.get(kCount, kCount) == numbered(1, 1, kCount),
+                                 "what is gathered is wrong");
+                        }),
             "");
 }
 

@@ -126,7 +126,7 @@ Workbench::Workbench(const ScheduledGraph& scheduled, std::unique_ptr<Device> de
   if (!store.host.empty()) host_ = make_device(store.host);
   const Device* const host = store.updates == StoreChoice::Updates::by_device ? device_.get() : host_.get();
   program_ = std::make_unique<Program>(
-      take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison}, host)));
+      take(Program::compile(scheduled, *device_, layout_, {.at = {}, .poison = poison, .staged = {}}, host)));
   work_ = std::make_unique<Guarded>(program_->memory().arena_bytes);
   persistent_ = std::make_unique<Guarded>(layout_.bytes);
   if (!store.file.empty()) open(store);
