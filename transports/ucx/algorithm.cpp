@@ -114,7 +114,7 @@ std::string objection(Algorithm algorithm, const Question& q) {
   if (adds_on_the_way && q.halves && q.deterministic) return "sends partial sums, which bf16 and fp16 would round";
   if (algorithm == kRing && is_reducing(q.op) && q.deterministic && q.members > 2)
     return "adds in the order of the ring, and the sums are to be deterministic";
-  if (algorithm == kBruck && q.on_device) return "packs what the processor cannot read: a device's memory";
+  if (algorithm == kBruck && q.on_device) return "joins messages, which stay apart in a device's memory";
   if (algorithm == kBruck && q.op == BALEEN_ALL_TO_ALL && !q.even) return "needs pieces of one size";
   return {};
 }

@@ -44,7 +44,7 @@ TEST_P(UcxDevice, WhatMovesHasTheBitsOfTheContract) {
         << ranks << " ranks";
 }
 
-/// Overrides that fit go on; what packs is not used.
+/// Overrides that fit go on; what would join messages is not used.
 TEST(UcxDeviceAlgorithms, HaveTheSameBits) {
   for (const char* algorithms :
        {"all_gather=ring\nbroadcast=scatter", "all_gather=bruck\nall_to_all=bruck", "broadcast=tree"})

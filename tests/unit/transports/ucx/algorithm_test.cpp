@@ -35,7 +35,7 @@ TEST(Algorithm, ManyMembersGatherSmallBlocksInFewMessages) {
   EXPECT_EQ(choose({BALEEN_ALL_TO_ALL, 8, 1000}, {}), kBruck);
   for (const baleen_collective_t op : {BALEEN_ALL_GATHER, BALEEN_ALL_TO_ALL}) {
     const Question on_device{.op = op, .members = 8, .bytes = 1000, .on_device = true};
-    EXPECT_EQ(choose(on_device, {}), kPairwise) << "it packs";
+    EXPECT_EQ(choose(on_device, {}), kPairwise) << "nothing is joined there";
   }
   EXPECT_EQ(choose({BALEEN_ALL_TO_ALL, 8, 1000, true, false, false}, {}), kPairwise);
   EXPECT_EQ(choose({BALEEN_BROADCAST, 8, 1000}, {}), kTree);
