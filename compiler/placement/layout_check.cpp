@@ -1,6 +1,7 @@
 /// \file verify_layouts: every op against its iteration rule, axis by axis.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
 #include "compiler/layout/piece.hpp"
 #include "compiler/placement/local_spread.hpp"
@@ -39,7 +40,7 @@ class LayoutChecker {
         BALEEN_TRY(check_op(op));
       }
     }
-    return {};
+    return check_outputs();
   }
 
  private:
@@ -99,6 +100,8 @@ class LayoutChecker {
       if (!wrong.empty() && !*stated_) *stated_ = fail(op, wrong);
       return {};
     }
+    if (op.kind->has(kCollective))
+      if (const std::string unmet = spread_.unmet(op); !unmet.empty()) return fail(op, unmet);
     if (op.kind->has(kSideEffect) && op.kind->has(kStructural))
       return fail(op,
                   "it keeps a value of a local region, which may differ from rank to rank; close it with from_local");
@@ -107,6 +110,25 @@ class LayoutChecker {
         return fail(op, "it is in a local region and reads %" + std::to_string(v) + ", which lies as " +
                             to_string(layout(v)) + "; open it with to_local");
     return {};
+  }
+
+  Status check_outputs() const {
+    for (const GraphOutput& output : graph_.outputs())
+      for (std::size_t axis = 0; axis < layout(output.value).size(); ++axis)
+        if (const Placement& lies = on(output.value, axis); !lies.is_replicate())
+          return internal("output `" + output.name + "`: along `" + mesh_.axes[axis].name + "` it lies as " +
+                          to_string(lies) + ", and what a graph gives is whole on every rank");
+    return {};
+  }
+
+  /// Which of a conversion's axes it says something else of than what is so; all, where that is of no single one.
+  static std::vector<std::size_t> untrue(const Op& op, const Layout& before, const Layout& after) {
+    const auto from = parse_layout(op.attributes.text("from")), to = parse_layout(op.attributes.text("to"));
+    std::vector<std::size_t> all(before.size()), some;
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    for (const std::size_t i : all)
+      if (from && to && (!before[i].same_kind((*from)[i]) || !after[i].same_kind((*to)[i]))) some.push_back(i);
+    return some.empty() ? all : some;
   }
 
   Status check_conversion(const Op& op) const {
@@ -125,8 +147,8 @@ class LayoutChecker {
         between == to)
       return {};
     std::string names;
-    for (std::int64_t axis : axes)
-      names += (names.empty() ? "`" : ", `") + mesh_.axes[static_cast<std::size_t>(axis)].name + "`";
+    for (std::size_t i : untrue(op, before, after))
+      names += (names.empty() ? "`" : ", `") + mesh_.axes[static_cast<std::size_t>(axes[i])].name + "`";
     // What an earlier step left undone is found here, where the layouts meet.
     std::string unsaid;
     for (std::size_t axis = 0; axis < from.size() && axis < to.size(); ++axis)
