@@ -78,6 +78,9 @@ class Judge {
   }
 
  private:
+  /// A step, or an evaluation; a list of Record, and which of it.
+  using Place = std::tuple<std::size_t, Record::List, std::size_t>;
+
   std::string line(Record::List list) const {
     if (is_judged(list)) return tensors_[list].line();
     const bool judges_all = updates_.judges_all() && many_.learned_beside.empty();
@@ -172,9 +175,10 @@ class Judge {
     grown_loss_ = std::max(grown_loss_, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
     const double off = nearest(i, b, [&](const Record::Step& s) { return relative(a.loss, s.loss); });
     see(losses_, off, number_limit(), "the loss" + of, unlike_in_step(i));
-    if (exact_)
-      for (const auto& [name, value] : b.facts)
-        if (name != "gradient_norm") compare_metric(a, name, value, of);
+    compare_copies({i, Record::numbers, Record::loss}, losses_, number_limit(), b.loss, "the loss" + of);
+    std::size_t metric = Record::metrics;
+    for (const auto& [name, value] : b.facts)
+      if (exact_ && name != "gradient_norm") compare_metric({i, Record::numbers, metric++}, name, value, of);
     if (a.counts || a.tensors[Record::gradients].empty() || finite(a.tensors[Record::gradients])) {
       compare_list(i, Record::gradients, a, b, of);
       compare_norm(i, of);
@@ -189,10 +193,13 @@ class Judge {
     return exact_ ? 1e-10 + kRoundings * grown_loss_ : std::max(1e-6, rounding_) + kRoundings * grown_loss_;
   }
 
-  void compare_metric(const Record::Step& a, const std::string& name, double value, const std::string& of) {
-    const auto other = a.facts.find(name);
-    if (other == a.facts.end()) return differ("`" + name + "`" + of + " is one rank's alone");
-    see(losses_, std::abs(other->second - value), 1e-10 * std::max(1.0, std::abs(value)), "`" + name + "`" + of);
+  void compare_metric(const Place& place, const std::string& name, double value, const std::string& of) {
+    const Facts& facts = many_.steps[std::get<0>(place)].facts;
+    const auto other = facts.find(name);
+    if (other == facts.end()) return differ("`" + name + "`" + of + " is one rank's alone");
+    const double scale = std::max(1.0, std::abs(value));
+    see(losses_, std::abs(other->second - value), 1e-10 * scale, "`" + name + "`" + of, unlike_along(place));
+    compare_copies(place, losses_, 1e-10, scale, "`" + name + "`" + of);
   }
 
   void compare_norm(std::size_t i, const std::string& of) {
@@ -205,8 +212,17 @@ class Judge {
     const double limit = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
     const double off =
         nearest(i, b, [&](const Record::Step& s) { return relative(many->second, s.facts.at("gradient_norm")); });
-    if (one->second > 0)
-      see(norms_, off, limit, "the norm of the gradients" + of, unlike_along(i, Record::kLists, Record::norm));
+    if (!(one->second > 0)) return;
+    see(norms_, off, limit, "the norm of the gradients" + of, unlike_along({i, Record::numbers, Record::norm}));
+    compare_copies({i, Record::numbers, Record::norm}, norms_, limit, one->second, "the norm of the gradients" + of);
+  }
+
+  /// A number that rank 0 reports, on the other ranks.
+  void compare_copies(const Place& place, Found& found, double limit, double value, const std::string& name) {
+    const auto [first, last] = copies_.equal_range(place);
+    for (auto copy = first; copy != last; ++copy)
+      see(found, copy->second->distance / std::max(std::abs(value), 1e-300), limit,
+          name + " on rank " + std::to_string(copy->second->rank), unlike_along(place));
   }
 
   static bool finite(const std::vector<Sketch>& tensors) {
@@ -269,21 +285,19 @@ class Judge {
     return (4 * rounding_ + 1e-5) * (norm + 0.1 * all);
   }
 
-  using Place = std::tuple<std::size_t, Record::List, std::size_t>;
-
   void compare_copies(std::size_t i, Record::List list, std::size_t t, double limit, double norm,
                       const std::string& place) {
     const auto [first, last] = copies_.equal_range(Place{i, list, t});
     for (auto copy = first; copy != last; ++copy)
       see(tensors_[list], copy->second->distance / norm, limit / norm,
-          place + " on rank " + std::to_string(copy->second->rank), unlike_along(i, list, t));
+          place + " on rank " + std::to_string(copy->second->rank), unlike_along({i, list, t}));
   }
 
   /// What the numbers say of the mistake, as the end of a sentence.
   std::string cause(std::size_t i, Record::List list, std::size_t t) const {
     const Sketch &many = many_.steps[i].tensors[list][t], &one = one_.steps[i].tensors[list][t];
     if (list == Record::gradients) {
-      if (std::string unlike = unlike_along(i, list, t); !unlike.empty()) return unlike;
+      if (std::string unlike = unlike_along({i, list, t}); !unlike.empty()) return unlike;
       if (i > 0 && near(many, one_.steps[i - 1].tensors[list][t], 1)) return "; it is that of the step before";
     }
     const double factor = factor_of(many, one);
@@ -319,18 +333,19 @@ class Judge {
 
   /// Where all have the same wrong loss, gradients may be unlike.
   std::string unlike_in_step(std::size_t i) const {
-    std::string unlike = unlike_along(i, Record::kLists, Record::loss);
+    std::string unlike = unlike_along({i, Record::numbers, Record::loss});
     const std::size_t gradients = many_.names[Record::gradients].size();
-    for (std::size_t t = gradients; t > 0 && unlike.empty(); --t) unlike = unlike_along(i, Record::gradients, t - 1);
+    for (std::size_t t = gradients; t > 0 && unlike.empty(); --t) unlike = unlike_along({i, Record::gradients, t - 1});
     return unlike;
   }
 
   /// The axes along which ranks have other copies than the first of them.
-  std::string unlike_along(std::size_t i, Record::List list, std::size_t t) const {
+  std::string unlike_along(const Place& place) const {
+    const auto [i, list, t] = place;
     std::set<std::size_t> along;
     const double bound =
-        list == Record::kLists ? (exact_ ? 1e-10 : 1e-6) : 1e-6 * many_.steps[i].tensors[list][t].norm();
-    const auto [first, last] = copies_.equal_range(Place{i, list, t});
+        list >= Record::kLists ? (exact_ ? 1e-10 : 1e-6) : 1e-6 * many_.steps[i].tensors[list][t].norm();
+    const auto [first, last] = copies_.equal_range(place);
     for (auto copy = first; copy != last; ++copy) {
       if (copy->second->distance <= bound) continue;
       const Coordinates at = coordinates(many_.mesh, copy->second->rank),
@@ -370,8 +385,11 @@ class Judge {
     for (const auto& [name, value] : b.facts) {
       const auto other = a.facts.find(name);
       if (other == a.facts.end()) return differ("the evaluation" + when + " has no `" + name + "`");
-      if (exact_ || name == "held_out_loss")
-        see(evaluations_, relative(other->second, value), number_limit(), name + when);
+      if (!exact_ && name != "held_out_loss") continue;
+      const auto fact = static_cast<std::size_t>(std::distance(a.facts.begin(), other));
+      const Place place{number, Record::evaluated, fact};
+      see(evaluations_, relative(other->second, value), number_limit(), name + when, unlike_along(place));
+      compare_copies(place, evaluations_, number_limit(), value, name + when);
     }
   }
 

@@ -246,34 +246,53 @@ class Recorder : public TrainingRun {
 };
 
 /// What every rank is to have alike, by Record::Number.
-std::array<double, 2> numbers_of(const Record::Step& step) {
+std::vector<double> numbers_of(const Record::Step& step) {
   const auto norm = step.facts.find("gradient_norm");
-  return {step.loss, norm == step.facts.end() ? 0 : norm->second};
+  std::vector<double> numbers{step.loss, norm == step.facts.end() ? 0 : norm->second};
+  for (auto fact = step.facts.begin(); fact != step.facts.end(); ++fact)
+    if (fact != norm) numbers.push_back(fact->second);
+  return numbers;
 }
 
-struct RankStep {
-  std::array<double, 2> numbers = {};
-  Record::Sketches tensors;
+std::vector<double> numbers_of(const Record::Evaluation& evaluation) {
+  std::vector<double> numbers;
+  for (const auto& [name, number] : evaluation.facts) numbers.push_back(number);
+  return numbers;
+}
+
+struct RankRecord {
+  std::vector<Record::Sketches> steps;
+  std::vector<std::vector<double>> numbers, evaluated;  ///< by step, by evaluation
 };
 
-/// What a rank has of each number and tensor after each step, as text: a line each.
-std::string sketches_text(const Record& record) {
+RankRecord of_rank(const Record& record) {
+  RankRecord own;
+  for (const Record::Step& step : record.steps) {
+    own.steps.push_back(step.tensors);
+    own.numbers.push_back(numbers_of(step));
+  }
+  for (const Record::Evaluation& evaluation : record.evaluations) own.evaluated.push_back(numbers_of(evaluation));
+  return own;
+}
+
+/// What a rank has of each tensor and number, as text: a line each.
+std::string sketches_text(const RankRecord& record) {
   std::ostringstream text;
   text << std::hexfloat;
-  for (const Record::Step& step : record.steps) {
-    for (const double number : numbers_of(step)) text << number << '\n';
-    for (const auto& list : step.tensors)
+  for (const Record::Sketches& step : record.steps)
+    for (const auto& list : step)
       for (const Sketch& sketch : list) {
         for (const double number : sketch.sums) text << number << ' ';
         text << sketch.squares << '\n';
       }
-  }
+  for (const auto* all : {&record.numbers, &record.evaluated})
+    for (const std::vector<double>& numbers : *all)
+      for (const double number : numbers) text << number << '\n';
   return text.str();
 }
 
-/// `like` says how many of each there are.
-std::vector<RankStep> read_sketches(const std::string& text, const Record& like) {
-  std::vector<RankStep> steps;
+/// In place of what there is, as many of each.
+void read_sketches(const std::string& text, RankRecord& record) {
   const char* at = text.c_str();
   const auto next = [&] {
     char* end = nullptr;
@@ -281,19 +300,15 @@ std::vector<RankStep> read_sketches(const std::string& text, const Record& like)
     at = end;
     return number;
   };
-  for (std::size_t step = 0; step < like.steps.size(); ++step) {
-    RankStep& own = steps.emplace_back();
-    for (double& number : own.numbers) number = next();
-    Record::Sketches& lists = own.tensors;
-    for (std::size_t list = 0; list < Record::kLists; ++list) {
-      lists[list].resize(like.names[list].size());
-      for (Sketch& sketch : lists[list]) {
+  for (Record::Sketches& step : record.steps)
+    for (auto& list : step)
+      for (Sketch& sketch : list) {
         for (double& number : sketch.sums) number = next();
         sketch.squares = next();
       }
-    }
-  }
-  return steps;
+  for (auto* all : {&record.numbers, &record.evaluated})
+    for (std::vector<double>& numbers : *all)
+      for (double& number : numbers) number = next();
 }
 
 /// The first rank that holds the same piece.
@@ -304,21 +319,32 @@ std::int64_t original(const Mesh& mesh, const Layout& layout, std::int64_t rank)
   return rank_of(mesh, at);
 }
 
+/// Numbers of a rank that are not as rank 0's.
+void compare_numbers(Record& record, const RankRecord& first, const RankRecord& own, std::int64_t rank) {
+  const auto compare = [&](Record::List list, const auto& of_first, const auto& of_own) {
+    for (std::size_t place = 0; place < of_own.size(); ++place)
+      for (std::size_t n = 0; n < of_own[place].size(); ++n) {
+        const double a = of_own[place][n], b = of_first[place][n], away = std::abs(a - b);
+        if (!(away == 0) && !(std::isnan(a) && std::isnan(b))) record.copies.push_back({place, list, n, rank, 0, away});
+      }
+  };
+  compare(Record::numbers, first.numbers, own.numbers);
+  compare(Record::evaluated, first.evaluated, own.evaluated);
+}
+
 /// Sketches of pieces become those of wholes, and copies that are not like their originals are kept.
-void put_together(Record& record, const std::vector<std::vector<RankStep>>& ranks,
+void put_together(Record& record, const std::vector<RankRecord>& ranks,
                   const std::array<std::vector<Layout>, Record::kLists>& layouts) {
+  for (std::size_t r = 1; r < ranks.size(); ++r)
+    compare_numbers(record, ranks[0], ranks[r], static_cast<std::int64_t>(r));
   for (std::size_t step = 0; step < record.steps.size(); ++step) {
-    for (std::size_t r = 1; r < ranks.size(); ++r)
-      for (const Record::Number number : {Record::loss, Record::norm})
-        if (const double away = std::abs(ranks[r][step].numbers[number] - ranks[0][step].numbers[number]); !(away == 0))
-          record.copies.push_back({step, Record::kLists, number, static_cast<std::int64_t>(r), 0, away});
     for (const Record::List list : {Record::gradients, Record::parameters, Record::states})
       for (std::size_t t = 0; t < record.names[list].size(); ++t) {
         Sketch whole;
         for (std::size_t r = 0; r < ranks.size(); ++r) {
           const auto rank = static_cast<std::int64_t>(r), of = original(record.mesh, layouts[list][t], rank);
-          const Sketch& own = ranks[r][step].tensors[list][t];
-          const double away = distance(own, ranks[static_cast<std::size_t>(of)][step].tensors[list][t]);
+          const Sketch& own = ranks[r].steps[step][list][t];
+          const double away = distance(own, ranks[static_cast<std::size_t>(of)].steps[step][list][t]);
           if (!(away == 0)) record.copies.push_back({step, list, t, rank, of, away});
           if (of != rank) continue;
           for (std::size_t i = 0; i < own.sums.size(); ++i) whole.sums[i] += own.sums[i];
@@ -332,12 +358,11 @@ void put_together(Record& record, const std::vector<std::vector<RankStep>>& rank
 /// Brings to rank 0 what the others have.
 Status exchange(RankLink& link, Record& record, const std::array<std::vector<Layout>, Record::kLists>& layouts) {
   const Place& place = link.place();
-  if (place.rank != 0) return link.put("verify." + std::to_string(place.rank), sketches_text(record));
-  std::vector<std::vector<RankStep>> ranks(1);
-  for (const Record::Step& step : record.steps) ranks[0].push_back({numbers_of(step), step.tensors});
+  if (place.rank != 0) return link.put("verify." + std::to_string(place.rank), sketches_text(of_rank(record)));
+  std::vector<RankRecord> ranks{of_rank(record)};
   for (int rank = 1; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(const std::string text, link.get("verify." + std::to_string(rank)));
-    ranks.push_back(read_sketches(text, record));
+    read_sketches(text, ranks.emplace_back(ranks[0]));
   }
   put_together(record, ranks, layouts);
   return {};

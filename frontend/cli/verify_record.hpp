@@ -35,7 +35,7 @@ double distance(const Sketch& a, const Sketch& b);
 
 struct Record {
   /// Three lists of tensors: what `verify` compares after each step.
-  enum List : std::size_t { gradients, parameters, states, kLists };
+  enum List : std::size_t { gradients, parameters, states, kLists, numbers = kLists, evaluated };
   using Sketches = std::array<std::vector<Sketch>, kLists>;
 
   struct Step {
@@ -51,14 +51,15 @@ struct Record {
     Facts facts;  ///< "held_out_loss" and metrics
   };
 
-  /// Of each step, beside tensors: what ranks are to have alike.
-  enum Number : std::size_t { loss, norm };
+  /// Beside tensors, what ranks are to have alike: of each step these and its metrics, in their order; of each
+  /// evaluation its facts.
+  enum Number : std::size_t { loss, norm, metrics };
 
-  /// What a rank holds of a tensor after a step is to be what rank `of` holds, and is not. With the list `kLists`, of a
-  /// Number.
+  /// What a rank holds of a tensor after a step is to be what rank `of` holds, and is not. With the list `numbers` it
+  /// is of a Number, with `evaluated` of a fact of evaluation `step`.
   struct Copy {
     std::size_t step = 0;
-    List list = kLists;
+    List list = numbers;
     std::size_t tensor = 0;
     std::int64_t rank = 0, of = 0;
     double distance = 0;

@@ -207,7 +207,7 @@ TEST(VerifyJudge, NamesTheAxisAlongWhichRanksHaveOtherNumbers) {
       r.mesh.axes = {{"data", 2}, {"tensor", 2}};
       if (number == Record::loss) r.steps[4].loss *= 1.1;
       if (number == Record::norm) r.steps[4].facts["gradient_norm"] *= 1.1;
-      r.copies = {{4, Record::kLists, number, 1, 0, 0.1}, {4, Record::kLists, number, 3, 0, 0.1}};
+      r.copies = {{4, Record::numbers, number, 1, 0, 0.1}, {4, Record::numbers, number, 3, 0, 0.1}};
     });
   };
   const std::string unlike = "ranks have different copies along `tensor`: a sum or a copy along it is missing";
@@ -223,6 +223,23 @@ TEST(VerifyJudge, NamesTheAxisAlongWhichRanksHaveOtherNumbers) {
                                   })),
             unlike)
       << "all have the same wrong loss";
+}
+
+/// Though rank 0 reports the right one.
+TEST(VerifyJudge, NamesTheRankThatHasAnotherNumber) {
+  const auto off = [](std::size_t place, Record::List list, std::size_t number, double by) {
+    return first_words(difference(BALEEN_F64, [&](Record& r) { r.copies = {{place, list, number, 1, 0, by}}; }));
+  };
+  const std::size_t accuracy = Record::metrics, held_out_loss = 1;
+  EXPECT_EQ(off(3, Record::numbers, Record::loss, 0.9e-10), "");
+  EXPECT_EQ(off(3, Record::numbers, Record::loss, 1.1e-10), "the loss of step 4 on rank 1");
+  EXPECT_EQ(off(3, Record::numbers, Record::norm, 0.9e-6), "");
+  EXPECT_EQ(off(3, Record::numbers, Record::norm, 1.1e-6), "the norm of the gradients of step 4 on rank 1");
+  EXPECT_EQ(off(3, Record::numbers, accuracy, 0.9e-10), "");
+  EXPECT_EQ(off(3, Record::numbers, accuracy, 1.1e-10), "`accuracy` of step 4 on rank 1");
+  EXPECT_EQ(off(1, Record::evaluated, held_out_loss, 0.2e-10), "");
+  EXPECT_EQ(off(1, Record::evaluated, held_out_loss, 0.3e-10), "held_out_loss after step 20 on rank 1");
+  EXPECT_EQ(off(1, Record::evaluated, held_out_loss, NAN), "held_out_loss after step 20 on rank 1");
 }
 
 /// A gradient that the second reference has otherwise says nothing, and neither do its parameter and its states.
