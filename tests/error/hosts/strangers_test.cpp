@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include "hosts_run.hpp"
 #include "relay.hpp"
@@ -29,6 +30,12 @@ class Strangers : public Hosts {
     EXPECT_EQ(first.ends(), 0) << first.err();
     EXPECT_TRUE(first.prints("through", 3, seconds(0))) << first.out();
   }
+  /// But that the other host has not joined yet, which is so for longer on a slow machine.
+  static void expect_silent(const RunningJob& first) {
+    std::istringstream lines(first.err());
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(line.starts_with("warning: still waiting for ranks 1, 2 (host b) to join (")) << first.err();
+  }
   const std::vector<std::string> words = {"*:barrier:all", "*:print:through"};
 };
 
@@ -44,7 +51,7 @@ TEST_F(Strangers, ThatTalkNonsenseAreHungUpOn) {
     close(socket);
   }
   expect_job_still_works(*first);
-  EXPECT_EQ(first->err(), "");
+  expect_silent(*first);
 }
 
 TEST_F(Strangers, MayScanThePortAsTheyLike) {
@@ -60,7 +67,7 @@ TEST_F(Strangers, MayScanThePortAsTheyLike) {
     EXPECT_LE(descriptors(first->leader()), before + 66);
   }
   expect_job_still_works(*first);
-  EXPECT_EQ(first->err(), "");
+  expect_silent(*first);
   for (const int socket : open) close(socket);
 }
 
@@ -100,7 +107,7 @@ TEST_F(Strangers, MayHoldAllConnectionsAtOnce) {
   EXPECT_EQ(code, 0) << first->err();
   EXPECT_EQ(second->ends(), 0) << second->err();
   EXPECT_TRUE(first->prints("through", 3, seconds(0))) << first->out();
-  EXPECT_EQ(first->err(), "");
+  expect_silent(*first);
   EXPECT_GT(crowd.came(), 100);
   EXPECT_GE(most, before + 32) << "nobody held a connection";
   EXPECT_LE(most, before + 64 + 20) << "more than 64, and what ranks and the other host take";

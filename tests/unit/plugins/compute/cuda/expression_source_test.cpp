@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+
 #include "compiler.hpp"
 
 namespace baleen::cuda {
@@ -92,18 +95,25 @@ GeneratedKernel everything(bool wide) {
   return kernel;
 }
 
-TEST(GeneratedKernel, IsTakenByNvrtc) {
+/// Whether it is wide, and for which capability. Each takes a compiler seconds.
+class EachGeneratedKernel : public testing::TestWithParam<std::tuple<bool, int>> {};
+
+TEST_P(EachGeneratedKernel, IsTakenByNvrtc) {
+  const auto [wide, capability] = GetParam();
   const auto nvrtc = open_nvrtc({});
   if (!nvrtc) GTEST_SKIP() << "needs NVRTC: " << nvrtc.error().text();
-  for (const bool wide : {false, true})
-    for (const int capability : {80, 90}) {
-      const auto code = compile_source(*nvrtc, generate(everything(wide)), capability);
-      ASSERT_TRUE(code) << code.error().text();
-      EXPECT_EQ(code->substr(1, 3), "ELF");
-      EXPECT_NE(code->find(kPointwiseName), std::string::npos);
-      EXPECT_NE(code->find(kPointwisePackName), std::string::npos);
-    }
+  const auto code = compile_source(*nvrtc, generate(everything(wide)), capability);
+  ASSERT_TRUE(code) << code.error().text();
+  EXPECT_EQ(code->substr(1, 3), "ELF");
+  EXPECT_NE(code->find(kPointwiseName), std::string::npos);
+  EXPECT_NE(code->find(kPointwisePackName), std::string::npos);
 }
+INSTANTIATE_TEST_SUITE_P(All, EachGeneratedKernel, testing::Combine(testing::Bool(), testing::Values(80, 90)),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param) ? "wide" : "narrow") + "_sm" +
+                                  std::to_string(std::get<1>(one.param));
+                         });
+
 TEST(GeneratedKernel, ThatIsWrongGivesTheCompilersWords) {
   const auto nvrtc = open_nvrtc({});
   if (!nvrtc) GTEST_SKIP() << "needs NVRTC: " << nvrtc.error().text();
