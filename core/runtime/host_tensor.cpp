@@ -69,21 +69,16 @@ Result<HostTensor> tensor_of(const std::vector<double>& numbers, baleen_dtype_t 
   if (static_cast<std::int64_t>(numbers.size()) != element_count(shape))
     return invalid("there are " + std::to_string(numbers.size()) + " values for the shape " + to_string(shape));
   HostTensor tensor{dtype, std::move(shape), std::vector<std::byte>(numbers.size() * dtype_size(dtype))};
+  const auto round_all = [&]<class Stored>(Stored (*to)(float)) {
+    narrow<Stored>(numbers, tensor, [to](double number) { return to(static_cast<float>(number)); });
+  };
   switch (dtype) {
     case BALEEN_F64: narrow<double>(numbers, tensor, [](double number) { return number; }); break;
     case BALEEN_F32: narrow<float>(numbers, tensor, [](double number) { return static_cast<float>(number); }); break;
-    case BALEEN_BF16:
-      narrow<std::uint16_t>(numbers, tensor, [](double number) { return to_bf16(static_cast<float>(number)); });
-      break;
-    case BALEEN_F16:
-      narrow<std::uint16_t>(numbers, tensor, [](double number) { return to_fp16(static_cast<float>(number)); });
-      break;
-    case BALEEN_E4M3:
-      narrow<std::uint8_t>(numbers, tensor, [](double number) { return to_e4m3(static_cast<float>(number)); });
-      break;
-    case BALEEN_E5M2:
-      narrow<std::uint8_t>(numbers, tensor, [](double number) { return to_e5m2(static_cast<float>(number)); });
-      break;
+    case BALEEN_BF16: round_all(to_bf16); break;
+    case BALEEN_F16: round_all(to_fp16); break;
+    case BALEEN_E4M3: round_all(to_e4m3); break;
+    case BALEEN_E5M2: round_all(to_e5m2); break;
     case BALEEN_I32: BALEEN_TRY(narrow_integers<std::int32_t>(numbers, tensor)); break;
     case BALEEN_I64: BALEEN_TRY(narrow_integers<std::int64_t>(numbers, tensor)); break;
     default: BALEEN_TRY(narrow_integers<std::uint8_t>(numbers, tensor)); break;

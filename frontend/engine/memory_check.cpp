@@ -52,7 +52,7 @@ std::vector<Use> uses_of(const Executable& executable, const Instruction& instru
 void MemoryCheck::attach(const Session& session) {
   session_ = &session;
   not_seed_ = ~session.seed();
-  damage_.reset();
+  blocks_.attach(session);
   guarded_.clear();
   segments_.clear();
   for (const PersistentBuffer& buffer : session.persistent().buffers) {
@@ -239,7 +239,7 @@ void MemoryCheck::add_update(const Executable& executable, const Segment& update
   }
 }
 
-Status MemoryCheck::begins_step() { return session_ ? compare_counts(in_step()) : Status(); }
+Status MemoryCheck::begins_step() { return session_ ? compare_counts(in_step(*session_)) : Status(); }
 
 bool MemoryCheck::sees(const Executable& executable, std::size_t number, const BlockLaunches* launches) {
   if (guarded_.empty()) return false;
@@ -253,7 +253,7 @@ bool MemoryCheck::sees(const Executable& executable, std::size_t number, const B
 }
 
 Status MemoryCheck::before(const Instruction& instruction) {
-  if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_counts(in_step()));
+  if (touches_->is_update && &instruction == instructions_) BALEEN_TRY(compare_counts(in_step(*session_)));
   const auto i = static_cast<std::size_t>(&instruction - instructions_);
   for (const std::size_t number : touches_->compared[i])
     if (guarded_[number].is_known) BALEEN_TRY(compare(guarded_[number]));
@@ -262,44 +262,17 @@ Status MemoryCheck::before(const Instruction& instruction) {
 }
 
 const baleen_block_watch_t* MemoryCheck::blocks(const Instruction& instruction) {
-  const auto& touched = touches_->blocks[static_cast<std::size_t>(&instruction - instructions_)];
-  if (touched.empty()) return nullptr;
-  active_.clear();
-  for (const BlockTouch& touch : touched) {
+  blocks_.uses().clear();
+  for (const BlockTouch& touch : touches_->blocks[static_cast<std::size_t>(&instruction - instructions_)]) {
     Guarded& guarded = guarded_[touch.number];
-    active_.push_back({&guarded, touch.is_compared && guarded.is_known, touch.is_written, touch.from});
+    blocks_.uses().push_back({&guarded, touch.from, touch.is_compared && guarded.is_known, touch.is_written});
   }
-  block_watch_ = {
-      sizeof block_watch_, this,
-      [](void* self, std::uint64_t first, std::uint64_t) -> std::uint32_t {
-        return static_cast<MemoryCheck*>(self)->before_block(first) ? 0 : 1;
-      },
-      [](void* self, std::uint64_t first, std::uint64_t) { static_cast<MemoryCheck*>(self)->after_block(first); }};
-  return &block_watch_;
-}
-
-bool MemoryCheck::before_block(std::uint64_t first) {
-  for (const ActiveBlocks& one : active_) {
-    if (!one.is_compared) continue;
-    const std::uint64_t from = one.from + first * one.guarded->element;
-    if (one.guarded->is_as_before(from)) continue;
-    const std::lock_guard lock(mutex_);
-    if (!damage_) damage_ = one.guarded->damage(from, in_step());
-    return false;
-  }
-  return true;
-}
-
-void MemoryCheck::after_block(std::uint64_t first) {
-  for (const ActiveBlocks& one : active_) {
-    const std::uint64_t from = one.from + first * one.guarded->element;
-    if (one.is_written) one.guarded->renew(from);
-  }
+  return blocks_.table();
 }
 
 Status MemoryCheck::after(const Instruction& instruction) {
   const auto i = static_cast<std::size_t>(&instruction - instructions_);
-  if (damage_) return *std::exchange(damage_, std::nullopt);
+  BALEEN_TRY(blocks_.take_damage());
   for (const BlockTouch& touch : touches_->blocks[i])
     if (touch.is_changed || (touch.is_written && touch.is_last)) guarded_[touch.number].is_known = touch.is_written;
   for (const std::size_t number : touches_->written[i]) guarded_[number].renew();
@@ -328,11 +301,9 @@ Status MemoryCheck::compare_all() const {
   return beside_.compare(when + ",");
 }
 
-std::string MemoryCheck::in_step() const { return "in step " + std::to_string(session_->steps_done() + 1); }
-
 Status MemoryCheck::compare(const Guarded& guarded) const {
   const auto from = guarded.changed_block();
-  return from ? Status(guarded.damage(*from, in_step())) : Status();
+  return from ? Status(guarded.damage(*from, in_step(*session_))) : Status();
 }
 
 }  // namespace baleen::app

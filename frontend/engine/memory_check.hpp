@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include "core/execute/program.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/engine/block_digests.hpp"
+#include "frontend/engine/block_watch.hpp"
 #include "frontend/engine/slot_check.hpp"
 
 namespace baleen::app {
@@ -92,9 +92,6 @@ class MemoryCheck : public InstructionWatch {
   const Guarded* holder_of(const AddressSource& source) const;
   const Guarded* holder_of(const PersistentBuffer& buffer) const;
   Status compare(const Guarded& guarded) const;
-  std::string in_step() const;
-  bool before_block(std::uint64_t first);
-  void after_block(std::uint64_t first);
   Status compare_counts(const std::string& when) const;
 
   const Session* session_ = nullptr;
@@ -106,15 +103,7 @@ class MemoryCheck : public InstructionWatch {
   const Touches* touches_ = nullptr;            ///< of the segment that runs
   const Instruction* instructions_ = nullptr;   ///< of that segment
 
-  struct ActiveBlocks {
-    Guarded* guarded;
-    bool is_compared, is_written;
-    std::uint64_t from;
-  };
-  std::vector<ActiveBlocks> active_;  ///< of the launch that tells of blocks
-  baleen_block_watch_t block_watch_{};
-  std::mutex mutex_;  ///< of the next one
-  std::optional<Error> damage_;
+  BlockWatch blocks_;  ///< of the launch that tells of blocks
 };
 
 }  // namespace baleen::app

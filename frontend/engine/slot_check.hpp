@@ -1,17 +1,10 @@
 /// \file That slots keep what updates on the host's cores beside the device wrote there.
 #pragma once
-#include <cstdint>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/execute/host_cores.hpp"
-#include "frontend/engine/block_digests.hpp"
-
-namespace baleen {
-class Session;
-}
+#include "frontend/engine/block_watch.hpp"
 
 namespace baleen::app {
 
@@ -28,26 +21,16 @@ class SlotCheck : public HostLaunchWatch {
 
   /// DAMAGED likewise.
   Status before(const Launch& launch) override;
-  const baleen_block_watch_t* blocks() override;
+  const baleen_block_watch_t* blocks() override { return blocks_.table(); }
   Status after(const Launch& launch) override;
 
  private:
-  struct Use {
-    BlockDigests* slot;
-    std::uint64_t from;  ///< the launch's first byte there
-  };
-
   BlockDigests* holder_of(const void* address);
-  std::string in_step() const;
-  bool before_block(std::uint64_t first);
-  void after_block(std::uint64_t first);
 
   const Session* session_ = nullptr;
   std::vector<BlockDigests> slots_;  ///< by address
-  std::vector<Use> in_blocks_, as_wholes_;
-  baleen_block_watch_t block_watch_{};
-  std::mutex mutex_;  ///< of the next one
-  std::optional<Error> damage_;
+  BlockWatch blocks_;
+  std::vector<BlockDigests*> as_wholes_;  ///< of the launch: whose blocks its kernel does not tell of
 };
 
 }  // namespace baleen::app
