@@ -33,7 +33,9 @@ void FirstCause::failed(int rank, Failure failure) {
 
 void FirstCause::killed(int rank, int signal, ProgressSnapshot moment) {
   const baleen_status_t code = is_crash(signal) ? BALEEN_INTERNAL : BALEEN_PEER_LOST;
-  events_.push_back({rank, {{code, killed_text(signal), {}}, std::move(moment)}});
+  Event event{rank, {{code, killed_text(signal), {}}, std::move(moment)}};
+  event.is_crash = is_crash(signal);
+  events_.push_back(std::move(event));
 }
 
 void FirstCause::exited(int rank, int code, ProgressSnapshot moment) {
@@ -59,7 +61,10 @@ void FirstCause::lost_host(int host, Error error) { events_.push_back({-1, {std:
 
 const FirstCause::Event& FirstCause::first() const {
   const auto primary = std::ranges::find(events_, false, &Event::lost_peer);
-  return primary == events_.end() ? events_.front() : *primary;
+  if (primary == events_.end()) return events_.front();
+  if (!primary->is_crash) return *primary;
+  const auto outside = std::ranges::find_if(events_, &Event::is_from_outside);
+  return outside == events_.end() ? *primary : *outside;
 }
 
 FirstCause::Alike FirstCause::alike(const Event& event) const {

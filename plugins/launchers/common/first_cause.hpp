@@ -21,7 +21,9 @@ struct Outcome {
 };
 
 /// Collects what happened, in the order in which it became known. A rank's "peer lost" is a consequence as long as
-/// anything else happened.
+/// anything else happened. So is a rank's crash where another rank or its host was ended from outside: libraries of
+/// transports may crash when a peer goes (UCX 1.13 aborts where it was about to connect), and a crash ends no process but
+/// its own.
 class FirstCause {
  public:
   explicit FirstCause(Topology topology) : topology_(std::move(topology)) {}
@@ -56,6 +58,9 @@ class FirstCause {
     int signal = 0;          ///< told to end
     int host = -1;
     bool is_own = false;  ///< the rank said so itself
+    bool is_crash = false;
+    /// Whether nothing that a rank does can have led to it.
+    bool is_from_outside() const { return signal || (!is_own && failure.error.code == BALEEN_PEER_LOST); }
   };
   const Event& first() const;
   /// The ranks that failed in the same way, and how far all of them had come.

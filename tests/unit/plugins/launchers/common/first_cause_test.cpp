@@ -115,6 +115,36 @@ TEST(FirstCause, IsOurBugWhenARankCrashes) {
   }
 }
 
+TEST(FirstCause, IsNoCrashWhereAPeerWasEndedFromOutside) {
+  const Topology topology({{"a", 2}, {"b", 2}});
+  FirstCause killed(topology);
+  killed.failed(3, lost());
+  killed.killed(2, SIGABRT, {});
+  EXPECT_EQ(told(killed), "rank 2 on b: crashed: killed by SIGABRT") << "nothing else has happened yet";
+  killed.killed(1, SIGTERM, {7, "", -1});
+  EXPECT_EQ(told(killed), "rank 1 on a, step 7: killed by SIGTERM");
+  EXPECT_EQ(killed.outcome().status.error().code, BALEEN_PEER_LOST);
+  EXPECT_EQ(killed.consequences(), (std::vector<std::string>{"a consequence: rank 3 on b: a peer is lost",
+                                                             "a consequence: rank 2 on b: crashed: killed by SIGABRT"}));
+  FirstCause host(topology);
+  host.killed(0, SIGSEGV, {});
+  host.lost_host(1, {BALEEN_PEER_LOST, "closed the connection", {}});
+  EXPECT_EQ(told(host), "host b: closed the connection");
+  FirstCause ended(topology);
+  ended.killed(0, SIGABRT, {});
+  ended.told_to_end(1, SIGINT);
+  EXPECT_EQ(ended.outcome().signal, SIGINT);
+}
+
+TEST(FirstCause, IsTheCrashWhereOthersOnlyFollowed) {
+  FirstCause cause(Topology(4));
+  cause.failed(0, lost());
+  cause.killed(2, SIGSEGV, {});
+  cause.failed(1, own("the connection broke"));
+  cause.exited(3, 9, {});
+  EXPECT_EQ(told(cause), "rank 2: crashed: killed by SIGSEGV");
+}
+
 TEST(FirstCause, KeepsTheExitCodeOfItsRank) {
   FirstCause cause(Topology(3));
   cause.failed(1, own("x"));
