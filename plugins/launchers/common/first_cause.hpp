@@ -22,8 +22,8 @@ struct Outcome {
 
 /// Collects what happened, in the order in which it became known. A rank's "peer lost" is a consequence as long as
 /// anything else happened. So is a rank's crash where another rank or its host was ended from outside: libraries of
-/// transports may crash when a peer goes (UCX 1.13 aborts where it was about to connect), and a crash ends no process but
-/// its own.
+/// transports may crash when a peer goes (UCX 1.13 aborts where it was about to connect), and a crash ends no process
+/// but its own.
 class FirstCause {
  public:
   explicit FirstCause(Topology topology) : topology_(std::move(topology)) {}

@@ -124,8 +124,9 @@ TEST(FirstCause, IsNoCrashWhereAPeerWasEndedFromOutside) {
   killed.killed(1, SIGTERM, {7, "", -1});
   EXPECT_EQ(told(killed), "rank 1 on a, step 7: killed by SIGTERM");
   EXPECT_EQ(killed.outcome().status.error().code, BALEEN_PEER_LOST);
-  EXPECT_EQ(killed.consequences(), (std::vector<std::string>{"a consequence: rank 3 on b: a peer is lost",
-                                                             "a consequence: rank 2 on b: crashed: killed by SIGABRT"}));
+  EXPECT_EQ(killed.consequences(),
+            (std::vector<std::string>{"a consequence: rank 3 on b: a peer is lost",
+                                      "a consequence: rank 2 on b: crashed: killed by SIGABRT"}));
   FirstCause host(topology);
   host.killed(0, SIGSEGV, {});
   host.lost_host(1, {BALEEN_PEER_LOST, "closed the connection", {}});
