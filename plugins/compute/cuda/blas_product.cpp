@@ -272,6 +272,7 @@ bool BlasProduct::warm_up(const std::string& key, const BlasChoice& choice, bool
   if (!blas_.warm_up()) return is_taken;
   std::array<std::uint64_t, 6> bytes = trial_bytes();
   for (std::size_t i = 0; i < 3; ++i) bytes[i] += sizeof(double);  // an element
+  bytes.back() = choice.workspace_bytes;
   blas_.warm_up()->run("product " + key, bytes, [&](CUstream stream, std::span<void* const> buffers) {
     is_taken = enqueue_trial(choice, stream, buffers, aligned ? 0 : 1);
   });

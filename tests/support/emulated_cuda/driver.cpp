@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -258,15 +259,19 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::enqueue(queue(stream), [=] {
+    em::drop_access();
     const auto* word = reinterpret_cast<const std::uint32_t*>(at);
-    while (em::failure() == 0 && static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0)
-      usleep(20);
+    useconds_t pause = 20;  // nobody tells when memory of the host is written
+    for (; em::failure() == 0 && static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0;
+         pause = std::min<useconds_t>(2 * pause, 160))
+      usleep(pause);
   });
   return state();
 }
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   em::enqueue(queue(stream), [=] {
+    em::drop_access();
     while (host_is_held() && em::failure() == 0) usleep(20);
     function(data);
   });
@@ -291,12 +296,12 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   }
   em::enqueue(queue(stream), [record = event->last] {
     record->time = std::chrono::steady_clock::now();
-    record->done = true;
+    em::change([&] { record->done = true; });
   });
   return state();
 }
 CUresult cuEventSynchronize(CUevent event) {
-  while (!event->last->done && state() == CUDA_SUCCESS) usleep(20);
+  em::wait_until([record = event->last] { return record->done.load(); });
   return state();
 }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
@@ -313,7 +318,9 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   }
   if (!record->captured) {
     em::enqueue(queue(stream), [=] {
-      while (!record->done && em::failure() == 0) usleep(20);
+      if (record->done) return;
+      em::drop_access();
+      em::wait_until([&] { return record->done.load(); });
     });
     return state();
   }

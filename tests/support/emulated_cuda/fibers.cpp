@@ -67,7 +67,7 @@ struct Fiber {
   void* saved = nullptr;
   const Barrier* waits_for = nullptr;
   std::uint64_t generation = 0;
-  std::uint64_t value = 0;  // offered to the warp
+  std::uint64_t values[2] = {};  // offered to the warp, this time and the time before
   bool done = false;
 };
 
@@ -106,20 +106,15 @@ class Scheduler {
   EmulatedThread& current() { return current_->thread; }
   void sync_block() { wait(block_); }
   std::uint64_t exchange(std::uint64_t value, unsigned lane_mask) {
-    current_->value = value;
-    wait(warp());
-    const std::uint64_t other = fibers_[current_->thread.thread.x ^ lane_mask].value;
-    wait(warp());  // all have read before one offers again
-    return other;
+    const std::size_t turn = offer(value);
+    return fibers_[current_->thread.thread.x ^ lane_mask].values[turn];
   }
   unsigned ballot(bool yes) {
-    current_->value = yes;
-    wait(warp());
+    const std::size_t turn = offer(yes);
     unsigned result = 0;
     const unsigned begin = current_->thread.thread.x / kWarp * kWarp;
     for (unsigned lane = 0; lane < kWarp && begin + lane < current_->thread.block_size.x; ++lane)
-      if (fibers_[begin + lane].value) result |= 1u << lane;
-    wait(warp());
+      if (fibers_[begin + lane].values[turn]) result |= 1u << lane;
     return result;
   }
 
@@ -132,6 +127,15 @@ class Scheduler {
     const auto which = random_() % 3;
     if (which == 1) std::reverse(order_.begin(), order_.end());
     if (which == 2) std::shuffle(order_.begin(), order_.end(), random_);
+  }
+
+  /// Where the warp's values of this time are. The next time is another place: nobody comes to the one after it before
+  /// all have read.
+  std::size_t offer(std::uint64_t value) {
+    const std::size_t turn = warp().generation % 2;
+    current_->values[turn] = value;
+    wait(warp());
+    return turn;
   }
 
   Barrier& warp() { return warps_[current_->thread.thread.x / kWarp]; }
@@ -228,7 +232,10 @@ std::span<unsigned char> declared_shared(const void* kernel) {
 bool run_grid(void (*kernel)(const void*), const void* args, Dimensions grid, unsigned threads,
               std::uint64_t shared_bytes) {
   constexpr unsigned char kPoison = 0xff;
-  std::vector<unsigned char> shared(shared_bytes + 16);
+  // Kept from launch to launch: as much as this comes from the system anew each time.
+  static thread_local std::vector<unsigned char> kept;
+  if (kept.size() < shared_bytes + 16) kept.resize(shared_bytes + 16);
+  const std::span<unsigned char> shared(kept.data(), shared_bytes + 16);
   const std::span<unsigned char> declared = declared_shared(reinterpret_cast<const void*>(kernel));
   EmulatedThread first{{0, 0, 0}, {0, 0, 0}, {threads, 1, 1}, {grid.x, grid.y, grid.z}, nullptr};
   first.shared = shared.data() + (16 - reinterpret_cast<std::uintptr_t>(shared.data()) % 16) % 16;
@@ -236,8 +243,8 @@ bool run_grid(void (*kernel)(const void*), const void* args, Dimensions grid, un
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         first.block = {x, y, z};
-        std::ranges::fill(shared, kPoison);
-        std::ranges::fill(declared, kPoison);
+        std::memset(shared.data(), kPoison, shared.size());
+        if (!declared.empty()) std::memset(declared.data(), kPoison, declared.size());
         if (!Scheduler::here().run_block(kernel, args, first, threads)) return false;
       }
   return true;

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace baleen::emulated {
 namespace {
@@ -63,13 +64,60 @@ class Memory {
 
 void* allocate(std::uint64_t bytes) { return Memory::all().allocate(bytes); }
 void release(void* base) { Memory::all().release(base); }
-Access::Access() { Memory::all().open(); }
-Access::~Access() { Memory::all().close(); }
+
+namespace {
+/// Of a thread.
+struct Held {
+  int living = 0;
+  bool is_open = false, keeps = false;
+};
+Held& held() {
+  static thread_local Held one;
+  return one;
+}
+}  // namespace
+
+Access::Access() {
+  ++held().living;
+  if (!std::exchange(held().is_open, true)) Memory::all().open();
+}
+Access::~Access() {
+  --held().living;
+  if (!held().keeps) drop_access();
+}
+void drop_access() {
+  if (held().living == 0 && std::exchange(held().is_open, false)) Memory::all().close();
+}
+
+namespace {
+struct Changes {
+  std::mutex mutex;
+  std::condition_variable told;
+};
+Changes& changes() {
+  static Changes& one = *new Changes;
+  return one;
+}
+}  // namespace
+
+void wait_until(const std::function<bool()>& is_so) {
+  std::unique_lock lock(changes().mutex);
+  changes().told.wait(lock, [&] { return failure() != 0 || is_so(); });
+}
+void change(const std::function<void()>& how) {
+  {
+    const std::lock_guard lock(changes().mutex);
+    how();
+  }
+  changes().told.notify_all();
+}
 
 int failure() { return failure_code(); }
 void fail(int code) {
-  int none = 0;
-  failure_code().compare_exchange_strong(none, code);
+  change([&] {
+    int none = 0;
+    failure_code().compare_exchange_strong(none, code);
+  });
 }
 
 static unsigned long next_number() {
@@ -87,6 +135,7 @@ struct Queue {
   std::thread thread{[this] { run(); }};
 
   void run() {
+    held().keeps = true;
     std::unique_lock lock(mutex);
     while (true) {
       changed.wait(lock, [&] { return stopped || !work.empty(); });
@@ -97,6 +146,7 @@ struct Queue {
       lock.unlock();
       if (failure() == 0) next();
       lock.lock();
+      if (work.empty()) drop_access();
       busy = false;
       changed.notify_all();
     }

@@ -14,7 +14,8 @@ namespace baleen::emulated {
 void* allocate(std::uint64_t bytes);
 void release(void* base);
 
-/// While one lives, the calling thread may touch the device's memory.
+/// While one lives, the calling thread may touch the device's memory. A stream's thread keeps it until it has nothing
+/// to do, waits, or calls the host's functions: opening and closing memory for each launch took a tenth of all time.
 class Access {
  public:
   Access();
@@ -22,6 +23,8 @@ class Access {
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
 };
+/// Gives back what the calling thread keeps.
+void drop_access();
 
 /// Opaque; what a CUstream points to. Null is a stream too.
 struct Queue;
@@ -52,6 +55,10 @@ std::shared_ptr<Captured> captured(Queue* queue);
 /// The first failure of the device, which stays; 0 while there is none.
 int failure();
 void fail(int code);
+
+/// Until `is_so()`, or the device fails. [without a lock] Who makes it so does that in `change`.
+void wait_until(const std::function<bool()>& is_so);
+void change(const std::function<void()>& how);
 
 }  // namespace baleen::emulated
 
