@@ -326,7 +326,8 @@ TEST_F(Refusals, ComeBehindOneTrialOfEachAlgorithm) {
   sum(Placement::kPacked);
   EXPECT_EQ(computed(), "256 14 14");
 
-  Device small(plugin_, {{"memory", 1}});  // MiB; a workspace may be larger
+  const Variable workspace(kWorkspace, std::to_string(2 << 20));
+  Device small(plugin_, {{"memory", 1}});  // MiB
   compile(small, kM);
   EXPECT_EQ(computed(), "") << "there is no memory to spare";
 }
