@@ -24,7 +24,7 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
     usual_wait_.saw(now - watched_->since);
     watched_.reset();
   }
-  if (!wait || cause_.any()) return watched_.reset();
+  if (!wait || any_held_ || cause_.any()) return watched_.reset();
   if (!watched_) watched_ = {*wait, now, Reminders(options_.timeouts.remind)};
   const Clock::duration waited = now - watched_->since;
   // A job that goes on is not stuck: a large checkpoint is written, or text is read for long, and others wait.

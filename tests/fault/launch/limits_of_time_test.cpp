@@ -41,12 +41,13 @@ class Debugger {
   std::vector<pid_t> threads_;
 };
 
+/// However long others wait for it.
 TEST(LimitsOfTime, LetADebuggerHoldARank) {
-  RunningJob job(rank_program({"3", "stopped=300", "silent=600", "*:pid", "*:work:3000"}));
+  RunningJob job(rank_program({"3", "stopped=300", "silent=600", "give_up=2500", "*:pid", "*:work:3000"}));
   ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
   {
     const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all);
-    std::this_thread::sleep_for(milliseconds(1'500));
+    std::this_thread::sleep_for(milliseconds(3'500));
   }
   EXPECT_EQ(job.ends(), 0) << job.err();
   EXPECT_EQ(job.err(), "warning: rank 1 is held by a debugger; waiting for it\n");

@@ -61,29 +61,40 @@ TEST(Warmup, HasTheBitsOfFp32) {
   }
 }
 
-TEST(Compressed, TrainsBesideAllThatSumsGradients) {
-  const std::vector<std::pair<std::string, std::string>> sums{
-      {"data", plan_entry("data")},
-      {"zero1", plan_entry("zero", "stage = 1\n")},
-      {"zero2", plan_entry("zero", "stage = 2\nreduce_gradients = \"once_per_step\"\n")},
-      {"bf16", plan_entry("precision", "dtype = \"bf16\"\n") + plan_entry("data")},
-      {"fp16", plan_entry("precision", "dtype = \"fp16\"\ngradients = \"fp32\"\nloss_scale = 64\n") +
-                   plan_entry("zero", "stage = 1\n")}};
-  for (const auto& [name, plan] : sums)
-    for (const std::string accumulate : {"accumulate=1", "accumulate=2"}) {
-      const Losses exact = losses_of(kData2, plan, {accumulate, "clip=0.5"}, 12);
-      for (const Method& method : kMethods) {
-        const std::string entry = compress_entry(method.name, method.options);
-        const Losses own = losses_of(kData2, plan + entry, {accumulate, "clip=0.5"}, 12);
-        expect_near(own, exact, method.name == "bf16" || method.name == "8bit" ? 0.02 : 0.25,
-                    name + " " + accumulate + " " + method.name);
-        if (name != "bf16" || method.name != "bf16") {
-          EXPECT_NE(own, exact) << name << method.name;
-        }
-        EXPECT_EQ(own, losses_of(kData2, plan + entry, {accumulate, "clip=0.5"}, 12)) << "the same bits again";
-      }
+struct Sums {
+  const char* name;
+  std::string plan;
+};
+void PrintTo(const Sums& sums, std::ostream* out) { *out << sums.name; }
+const Sums kSums[] = {{"data", plan_entry("data")},
+                      {"zero1", plan_entry("zero", "stage = 1\n")},
+                      {"zero2", plan_entry("zero", "stage = 2\nreduce_gradients = \"once_per_step\"\n")},
+                      {"bf16", plan_entry("precision", "dtype = \"bf16\"\n") + plan_entry("data")},
+                      {"fp16", plan_entry("precision", "dtype = \"fp16\"\ngradients = \"fp32\"\nloss_scale = 64\n") +
+                                   plan_entry("zero", "stage = 1\n")}};
+
+class CompressedBeside : public testing::TestWithParam<std::tuple<Sums, int>> {};
+
+TEST_P(CompressedBeside, AllThatSumsGradientsTrains) {
+  const auto& [sums, micro_batches] = GetParam();
+  const std::vector<std::string> arguments{"accumulate=" + std::to_string(micro_batches), "clip=0.5"};
+  const Losses exact = losses_of(kData2, sums.plan, arguments, 12);
+  for (const Method& method : kMethods) {
+    const std::string entry = compress_entry(method.name, method.options);
+    const Losses own = losses_of(kData2, sums.plan + entry, arguments, 12);
+    expect_near(own, exact, method.name == "bf16" || method.name == "8bit" ? 0.02 : 0.25, method.name);
+    if (sums.name != std::string("bf16") || method.name != "bf16") {
+      EXPECT_NE(own, exact) << method.name;
     }
+    EXPECT_EQ(own, losses_of(kData2, sums.plan + entry, arguments, 12)) << method.name << ": the same bits again";
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, CompressedBeside, testing::Combine(testing::ValuesIn(kSums), testing::Values(1, 2)),
+                         [](const auto& one) {
+                           return std::string(std::get<0>(one.param).name) + "_accumulate_" +
+                                  std::to_string(std::get<1>(one.param));
+                         });
 
 /// A plan is checked in fp64, which is not compressed.
 TEST(Compressed, IsVerified) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "streams.hpp"
 
@@ -134,19 +135,31 @@ void add_up_operand(const Call& call) {
   }
 }
 
+/// An operand's numbers, each element of the result that it has a part in after the other: `count` times `depth`.
+std::vector<double> along_depth(const void* data, const Matrix& m, std::int64_t begin, std::int64_t count,
+                                std::int64_t depth, bool is_depth_first) {
+  std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(count * depth));
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t k = 0; k < depth; ++k)
+      numbers.push_back(load(data, m.type, begin + (is_depth_first ? k + i * m.leading : i + k * m.leading)));
+  return numbers;
+}
+
 void multiply(const Call& call) {
   add_up_operand(call);
   const bool ta = call.description.left == CUBLAS_OP_T, tb = call.description.right == CUBLAS_OP_T;
   const auto depth = static_cast<std::int64_t>(ta ? call.a.rows : call.a.columns);
+  const auto rows = static_cast<std::int64_t>(call.d.rows), columns = static_cast<std::int64_t>(call.d.columns);
   for (std::int64_t i = 0; i < call.d.batch; ++i) {
-    const std::int64_t a = i * call.a.batch_stride, b = i * call.b.batch_stride, c = i * call.c.batch_stride,
-                       d = i * call.d.batch_stride;
-    for (std::int64_t column = 0; column < static_cast<std::int64_t>(call.d.columns); ++column)
-      for (std::int64_t row = 0; row < static_cast<std::int64_t>(call.d.rows); ++row) {
+    const std::vector<double> left = along_depth(call.a_data, call.a, i * call.a.batch_stride, rows, depth, ta),
+                              right = along_depth(call.b_data, call.b, i * call.b.batch_stride, columns, depth, !tb);
+    const std::int64_t c = i * call.c.batch_stride, d = i * call.d.batch_stride;
+    for (std::int64_t column = 0; column < columns; ++column)
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const double *x = left.data() + row * depth, *y = right.data() + column * depth;
         double sum = 0;
-        for (std::int64_t k = 0; k < depth; ++k)
-          sum += load(call.a_data, call.a.type, a + (ta ? k + row * call.a.leading : row + k * call.a.leading)) *
-                 load(call.b_data, call.b.type, b + (tb ? column + k * call.b.leading : k + column * call.b.leading));
+        for (std::int64_t k = 0; k < depth; ++k) sum += x[k] * y[k];
         sum *= call.alpha;
         if (call.beta != 0) sum += call.beta * load(call.c_data, call.c.type, c + row + column * call.c.leading);
         store(call.d_data, call.d.type, d + row + column * call.d.leading,
