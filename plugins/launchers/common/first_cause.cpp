@@ -101,6 +101,8 @@ bool FirstCause::may_be_common() const {
   return static_cast<int>(known.size()) < topology_.ranks();
 }
 
+bool FirstCause::knows(int rank) const { return std::ranges::count(events_, rank, &Event::rank) > 0; }
+
 std::string FirstCause::reason() const { return text(first()); }
 
 Outcome FirstCause::outcome() const {

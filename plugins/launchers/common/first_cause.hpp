@@ -44,6 +44,10 @@ class FirstCause {
   bool any() const { return !events_.empty(); }
   /// Whether ranks of which nothing is known yet may be about to say the same: the cause is what a rank said itself.
   bool may_be_common() const;
+  /// Whether a rank said it before it trained: of what all ranks do from the script and the manifest.
+  bool is_of_the_start() const { return any() && first().is_own && first().failure.moment.step < 0; }
+  /// Whether anything is known of how this rank ended.
+  bool knows(int rank) const;
   /// Why the others are told to stop; needs any().
   std::string reason() const;
   Outcome outcome() const;

@@ -45,6 +45,7 @@ class Store {
   };
   /// Nothing where nobody waits.
   std::optional<Wait> oldest_wait() const;
+  bool waits(int rank) const { return waiting_ranks().contains(rank); }
   /// About the oldest wait: "ranks 0, 1 wait at barrier `start`; still waiting for ranks 3, 5 (hosts a, b)". For a key
   /// those are missed who wait for nothing themselves.
   std::string waiting_text() const;

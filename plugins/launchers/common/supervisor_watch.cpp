@@ -60,10 +60,20 @@ void Supervisor::watch_progress(Clock::time_point now) {
   if (of_stall_->are_due(stall)) options_.log.warning(progress_.text() + " (" + seconds_text(stall) + ")");
 }
 
+/// Most mistakes in scripts and manifests are made by all ranks, on a busy machine one after the other.
+bool Supervisor::may_be_common(Clock::time_point now) const {
+  if (!cause_.may_be_common() || !any_running()) return false;
+  if (now < *tell_at_) return true;
+  if (!cause_.is_of_the_start() || now >= *tell_at_ + options_.timeouts.alike_at_start) return false;
+  for (int rank = 0; rank < topology_.ranks(); ++rank)
+    if (running_[static_cast<std::size_t>(rank)] && !cause_.knows(rank) && !store_.waits(rank)) return true;
+  return false;
+}
+
 void Supervisor::watch_ending(Clock::time_point now) {
   if (!cause_.any()) return;
   if (!tell_at_) tell_at_ = now + options_.timeouts.alike;
-  if (now < *tell_at_ && cause_.may_be_common() && any_running()) return;
+  if (may_be_common(now)) return;
   if (!kill_at_) {
     kill_at_ = now + options_.timeouts.grace;
     const Message abort{MessageKind::abort, 0, BALEEN_PEER_LOST, {}, cause_.reason()};

@@ -11,14 +11,15 @@ using Clock = std::chrono::steady_clock;
 struct Timeouts {
   using Time = std::chrono::milliseconds;
 
-  Time stopped{2'000};    ///< silence of a rank that the system says is stopped
-  Time silent{10'000};    ///< silence of a rank that is neither stopped nor held by a debugger
-  Time greeting{60'000};  ///< from a rank's start to its first beat
-  Time grace{1'500};      ///< from the word that a peer is lost to being killed
-  Time rescuing{60'000};  ///< and more, for a rank that saves what was trained, or is to when its step ends
-  Time alike{250};        ///< from a rank's mistake to the word to the others, who may find the same one meanwhile
-  Time leaving{10'000};   ///< from a rank's last word to its end
-  Time remind{2'000};     ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
+  Time stopped{2'000};         ///< silence of a rank that the system says is stopped
+  Time silent{10'000};         ///< silence of a rank that is neither stopped nor held by a debugger
+  Time greeting{60'000};       ///< from a rank's start to its first beat
+  Time grace{1'500};           ///< from the word that a peer is lost to being killed
+  Time rescuing{60'000};       ///< and more, for a rank that saves what was trained, or is to when its step ends
+  Time alike{250};             ///< from a rank's mistake to the word to the others, who may find the same one meanwhile
+  Time alike_at_start{2'000};  ///< the same for those that are on their way, of a mistake before any training
+  Time leaving{10'000};        ///< from a rank's last word to its end
+  Time remind{2'000};  ///< from the first wait at the rendezvous to naming those who are missing; then twice, ...
   /// Without a new collective while ranks have begun unequally many, to saying so; then twice, ... Longer, up to the
   /// second, where such waits are usual: Progress::patience.
   Time stalled{2'000}, stalled_at_most{30'000};

@@ -141,6 +141,26 @@ TEST(FailingRanks, SayACommonErrorOnce) {
   expect_ending({"4", "0:naps", "2:naps", "*:fail:bad value"}, 2, "ranks 1, 3: script.lua:3:5: bad value");
 }
 
+/// Those of a busy machine come to it one after the other.
+TEST(FailingRanks, SayACommonErrorOnceThoughOneIsLate) {
+  const ProcessResult late = run_ranks({"3", "alike_at_start=60000", "1:sleep:1000", "*:fail:bad value"});
+  EXPECT_EQ(late.exit_code, 2);
+  EXPECT_EQ(late.err, "error: script.lua:3:5: bad value\n");
+}
+
+/// Not for those who wait for them, nor once they train.
+TEST(FailingRanks, AreNotWaitedForByThoseWhoNeedThem) {
+  for (const char* does : {"0:get:key", "0:sleep:60000"}) {
+    const bool trains = does == std::string("0:sleep:60000");
+    const auto begin = steady_clock::now();
+    const ProcessResult result =
+        run_ranks({"2", "grace=100", trains ? "*:at:7" : "alike_at_start=60000", does, "1:fail:bad value"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.err.find("error: rank 1"), 0u) << result.err;
+    EXPECT_LT(seconds_since(begin), 30) << does;
+  }
+}
+
 TEST(FailingRanks, AreToldApartFromThoseWhoLostAPeer) {
   // Rank 0 notices first, and says so first; rank 1 is the reason.
   expect_ending({"3", "0:lost", "1:sleep:200", "1:bug:the reason", "*:naps"}, 70, "rank 1: the reason");

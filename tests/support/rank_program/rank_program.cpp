@@ -79,6 +79,7 @@ bool set(Told& options, const std::string& word, std::string& secret) {
                                                         {"grace", &timeouts.grace},
                                                         {"rescuing", &timeouts.rescuing},
                                                         {"alike", &timeouts.alike},
+                                                        {"alike_at_start", &timeouts.alike_at_start},
                                                         {"leaving", &timeouts.leaving},
                                                         {"remind", &timeouts.remind},
                                                         {"stalled", &timeouts.stalled},
