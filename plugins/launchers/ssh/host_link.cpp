@@ -43,9 +43,10 @@ void HostLink::send_rest() {
     const ssize_t sent = ::send(socket_.get(), rest_.data() + sent_, rest_.size() - sent_, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return;
-    // What the other end said before it closed is still to be read.
+    // What the other end said before it closed is still to be read. The system tells the reason once, and EPIPE from
+    // then on.
     if (sent < 0) {
-      send_error_ = errno;
+      if (send_error_ == 0) send_error_ = errno;
       break;
     }
     sent_ += static_cast<std::size_t>(sent);
