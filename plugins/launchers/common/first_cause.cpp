@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <set>
 #include <utility>
 
 namespace baleen::launchers {
@@ -96,12 +95,14 @@ std::string FirstCause::text(const Event& event) const {
 
 bool FirstCause::may_be_common() const {
   if (!any() || !first().is_own || first().lost_peer) return false;
-  std::set<int> known;
-  for (const Event& event : events_) known.insert(event.rank);
-  return static_cast<int>(known.size()) < topology_.ranks();
+  return static_cast<int>(known_ranks().size()) < topology_.ranks();
 }
 
-bool FirstCause::knows(int rank) const { return std::ranges::count(events_, rank, &Event::rank) > 0; }
+std::set<int> FirstCause::known_ranks() const {
+  std::set<int> known;
+  for (const Event& event : events_) known.insert(event.rank);
+  return known;
+}
 
 std::string FirstCause::reason() const { return text(first()); }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,8 +47,8 @@ class FirstCause {
   bool may_be_common() const;
   /// Whether a rank said it before it trained: of what all ranks do from the script and the manifest.
   bool is_of_the_start() const { return any() && first().is_own && first().failure.moment.step < 0; }
-  /// Whether anything is known of how this rank ended.
-  bool knows(int rank) const;
+  /// Of which anything is known.
+  std::set<int> known_ranks() const;
   /// Why the others are told to stop; needs any().
   std::string reason() const;
   Outcome outcome() const;

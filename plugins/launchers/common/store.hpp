@@ -45,7 +45,7 @@ class Store {
   };
   /// Nothing where nobody waits.
   std::optional<Wait> oldest_wait() const;
-  bool waits(int rank) const { return waiting_ranks().contains(rank); }
+  std::set<int> waiting_ranks() const;
   /// About the oldest wait: "ranks 0, 1 wait at barrier `start`; still waiting for ranks 3, 5 (hosts a, b)". For a key
   /// those are missed who wait for nothing themselves.
   std::string waiting_text() const;
@@ -58,7 +58,6 @@ class Store {
   };
   using Waiting = std::map<std::string, std::vector<Pending>>;
   Answers break_barrier(Waiting::iterator barrier);
-  std::set<int> waiting_ranks() const;
 
   Topology topology_;
   std::uint64_t number_ = 0;

@@ -1,5 +1,6 @@
 /// \file What the first launcher notices by the clock.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -65,8 +66,10 @@ bool Supervisor::may_be_common(Clock::time_point now) const {
   if (!cause_.may_be_common() || !any_running()) return false;
   if (now < *tell_at_) return true;
   if (!cause_.is_of_the_start() || now >= *tell_at_ + options_.timeouts.alike_at_start) return false;
+  std::set<int> others = store_.waiting_ranks();
+  others.merge(cause_.known_ranks());
   for (int rank = 0; rank < topology_.ranks(); ++rank)
-    if (running_[static_cast<std::size_t>(rank)] && !cause_.knows(rank) && !store_.waits(rank)) return true;
+    if (running_[static_cast<std::size_t>(rank)] && !others.contains(rank)) return true;
   return false;
 }
 
