@@ -53,6 +53,10 @@ bool Progress::is_in(int rank, const std::string& phase) const {
   return moments_[static_cast<std::size_t>(rank)].phase == phase;
 }
 
+bool Progress::is_silent(int rank, Clock::time_point now) const {
+  return heard_[static_cast<std::size_t>(rank)] && !speaks(rank, now);
+}
+
 bool Progress::all_speak(Clock::time_point now) const {
   for (int rank = 0; rank < static_cast<int>(moments_.size()); ++rank)
     if (!speaks(rank, now)) return false;

@@ -45,6 +45,8 @@ class Progress {
   /// Whether a rank has told of itself within the last second, so that it waits or works and is not stopped.
   bool speaks(int rank, Clock::time_point now) const;
   bool all_speak(Clock::time_point now) const;
+  /// Whether it has told of itself before, and not within the last second.
+  bool is_silent(int rank, Clock::time_point now) const;
   /// Whether a rank is in this phase, by its last word.
   bool is_in(int rank, const std::string& phase) const;
   /// Who has begun the fewest; the first of several.

@@ -38,8 +38,18 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
   const Timeouts& timeouts = options_.timeouts;
   const Clock::duration late = progress_.patience(timeouts.remind, timeouts.stalled_at_most);
   const Clock::duration usual = std::min<Clock::duration>(usual_wait_.patience(), timeouts.stalled_at_most);
+  if (waited < timeouts.remind || misses_silent_rank(now)) return;
   if (watched_->reminders.are_due(waited, std::max(late, usual)))
     options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
+}
+
+/// Who is stopped, or on a lost host, is named for that.
+bool Supervisor::misses_silent_rank(Clock::time_point now) const {
+  const std::set<int> waiting = store_.waiting_ranks();
+  for (int rank = 0; rank < topology_.ranks(); ++rank)
+    if (running_[static_cast<std::size_t>(rank)] && !waiting.contains(rank) && progress_.is_silent(rank, now))
+      return true;
+  return false;
 }
 
 /// Nothing tells a rank that computes for long from one that never comes back, nor a slow transport from one that has
