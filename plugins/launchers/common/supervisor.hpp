@@ -55,6 +55,7 @@ class Supervisor : private RankEvents, private HostEvents {
   void watch_progress(Clock::time_point now);
   void watch_ending(Clock::time_point now);
   bool may_be_common(Clock::time_point now) const;
+  std::set<int> ranks_on_their_way() const;
   bool misses_silent_rank(Clock::time_point now) const;
   void watch_farewell(Clock::time_point now);
   void hold_output();

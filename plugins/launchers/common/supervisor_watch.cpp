@@ -25,7 +25,8 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
     usual_wait_.saw(now - watched_->since);
     watched_.reset();
   }
-  if (!wait || any_held_ || cause_.any()) return watched_.reset();
+  // Begins anew when a debugger lets its rank go on.
+  if (!wait || cause_.any() || (any_held_ && misses_silent_rank(now))) return watched_.reset();
   if (!watched_) watched_ = {*wait, now, Reminders(options_.timeouts.remind)};
   const Clock::duration waited = now - watched_->since;
   // A job that goes on is not stuck: a large checkpoint is written, or text is read for long, and others wait.
@@ -43,13 +44,18 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
     options_.log.warning(store_.waiting_text() + " (" + seconds_text(waited) + ")");
 }
 
+/// That run and wait for nobody at the rendezvous.
+std::set<int> Supervisor::ranks_on_their_way() const {
+  const std::set<int> waiting = store_.waiting_ranks();
+  std::set<int> ranks;
+  for (int rank = 0; rank < topology_.ranks(); ++rank)
+    if (running_[static_cast<std::size_t>(rank)] && !waiting.contains(rank)) ranks.insert(ranks.end(), rank);
+  return ranks;
+}
+
 /// Who is stopped, or on a lost host, is named for that.
 bool Supervisor::misses_silent_rank(Clock::time_point now) const {
-  const std::set<int> waiting = store_.waiting_ranks();
-  for (int rank = 0; rank < topology_.ranks(); ++rank)
-    if (running_[static_cast<std::size_t>(rank)] && !waiting.contains(rank) && progress_.is_silent(rank, now))
-      return true;
-  return false;
+  return std::ranges::any_of(ranks_on_their_way(), [&](int rank) { return progress_.is_silent(rank, now); });
 }
 
 /// Nothing tells a rank that computes for long from one that never comes back, nor a slow transport from one that has
@@ -76,11 +82,8 @@ bool Supervisor::may_be_common(Clock::time_point now) const {
   if (!cause_.may_be_common() || !any_running()) return false;
   if (now < *tell_at_) return true;
   if (!cause_.is_of_the_start() || now >= *tell_at_ + options_.timeouts.alike_at_start) return false;
-  std::set<int> others = store_.waiting_ranks();
-  others.merge(cause_.known_ranks());
-  for (int rank = 0; rank < topology_.ranks(); ++rank)
-    if (running_[static_cast<std::size_t>(rank)] && !others.contains(rank)) return true;
-  return false;
+  const std::set<int> known = cause_.known_ranks();
+  return !std::ranges::all_of(ranks_on_their_way(), [&](int rank) { return known.contains(rank); });
 }
 
 void Supervisor::watch_ending(Clock::time_point now) {

@@ -234,8 +234,8 @@ bool run_grid(void (*kernel)(const void*), const void* args, Dimensions grid, un
   constexpr unsigned char kPoison = 0xff;
   // Kept from launch to launch: as much as this comes from the system anew each time.
   static thread_local std::vector<unsigned char> kept;
-  if (kept.size() < shared_bytes + 16) kept.resize(shared_bytes + 16);
-  const std::span<unsigned char> shared(kept.data(), shared_bytes + 16);
+  kept.resize(shared_bytes + 16);
+  const std::span<unsigned char> shared(kept);
   const std::span<unsigned char> declared = declared_shared(reinterpret_cast<const void*>(kernel));
   EmulatedThread first{{0, 0, 0}, {0, 0, 0}, {threads, 1, 1}, {grid.x, grid.y, grid.z}, nullptr};
   first.shared = shared.data() + (16 - reinterpret_cast<std::uintptr_t>(shared.data()) % 16) % 16;
