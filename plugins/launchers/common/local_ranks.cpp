@@ -115,6 +115,7 @@ void LocalRanks::watch(RankProcess& rank, Clock::time_point now) {
   if (silence < std::min(timeouts.stopped, timeouts.silent)) return;
   const char state = process_state(rank.process());
   if (state == 't') {
+    rank.forgive(silence);  // its next words come some time after the debugger has let it go
     if (std::exchange(rank.debugger_seen, true)) return;
     options_.log.warning("rank " + std::to_string(rank.place().rank) + " is held by a debugger; waiting for it");
     events_.held(rank.place().rank);

@@ -160,7 +160,7 @@ void Supervisor::moved(int rank, const ProgressSnapshot& moment) {
   cause_.judged(rank, invalid(*progress_.divergence() + "; a script must do the same on every rank"), {});
 }
 
-void Supervisor::held(int) { any_held_ = true; }
+void Supervisor::held(int rank) { held_.insert(rank); }
 
 void Supervisor::condemned(int rank, const Failure& failure) { cause_.judged(rank, failure.error, failure.moment); }
 

@@ -57,6 +57,7 @@ class Supervisor : private RankEvents, private HostEvents {
   bool may_be_common(Clock::time_point now) const;
   std::set<int> ranks_on_their_way() const;
   bool misses_silent_rank(Clock::time_point now) const;
+  bool is_one_held(Clock::time_point now) const;
   void watch_farewell(Clock::time_point now);
   void hold_output();
 
@@ -86,7 +87,8 @@ class Supervisor : private RankEvents, private HostEvents {
   UsualWait usual_wait_;  ///< at the rendezvous
 
   Progress progress_;
-  bool any_held_ = false;
+  std::set<int> held_;                 ///< ranks that a debugger has held
+  Clock::time_point let_go_;           ///< when it last held one of them: what others waited until then is no stall
   std::optional<Reminders> of_stall_;  ///< once there is one
   Clock::time_point opened_;
   Reminders of_hosts_;

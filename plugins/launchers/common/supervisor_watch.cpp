@@ -26,7 +26,7 @@ void Supervisor::watch_rendezvous(Clock::time_point now) {
     watched_.reset();
   }
   // Begins anew when a debugger lets its rank go on.
-  if (!wait || cause_.any() || (any_held_ && misses_silent_rank(now))) return watched_.reset();
+  if (!wait || cause_.any() || (!held_.empty() && misses_silent_rank(now))) return watched_.reset();
   if (!watched_) watched_ = {*wait, now, Reminders(options_.timeouts.remind)};
   const Clock::duration waited = now - watched_->since;
   // A job that goes on is not stuck: a large checkpoint is written, or text is read for long, and others wait.
@@ -58,15 +58,23 @@ bool Supervisor::misses_silent_rank(Clock::time_point now) const {
   return std::ranges::any_of(ranks_on_their_way(), [&](int rank) { return progress_.is_silent(rank, now); });
 }
 
+/// Whether a debugger holds a rank that it has held before.
+bool Supervisor::is_one_held(Clock::time_point now) const {
+  return std::ranges::any_of(
+      held_, [&](int rank) { return running_[static_cast<std::size_t>(rank)] && !progress_.speaks(rank, now); });
+}
+
 /// Nothing tells a rank that computes for long from one that never comes back, nor a slow transport from one that has
 /// lost a collective; the limit is as that of the rendezvous.
 void Supervisor::watch_progress(Clock::time_point now) {
-  const auto since = progress_.stalled_since();
+  if (is_one_held(now)) let_go_ = now;
+  const auto stalled = progress_.stalled_since();
   const Timeouts& timeouts = options_.timeouts;
   const Clock::duration patience = progress_.patience(timeouts.stalled, timeouts.stalled_at_most);
-  if (!since || any_held_ || cause_.any() || now - *since < patience) return of_stall_.reset();
-  const Clock::duration stall = now - *since;
-  if (now - std::max(*since, progress_.worked()) >= timeouts.give_up) {
+  if (!stalled || cause_.any() || now - std::max(*stalled, let_go_) < patience) return of_stall_.reset();
+  const Clock::time_point since = std::max(*stalled, let_go_);
+  const Clock::duration stall = now - since;
+  if (now - std::max(since, progress_.worked()) >= timeouts.give_up) {
     const int rank = progress_.all_stand() ? -1 : progress_.last();
     const std::string text = "gave up after " + seconds_text(stall) + " without a collective: " + progress_.text();
     return cause_.judged(rank, {BALEEN_TIMEOUT, text, {}}, {});

@@ -53,6 +53,48 @@ TEST(LimitsOfTime, LetADebuggerHoldARank) {
   EXPECT_EQ(job.err(), "warning: rank 1 is held by a debugger; waiting for it\n");
 }
 
+/// Between being let go and its next words it is neither held nor silent for as long as it was held.
+TEST(LimitsOfTime, LetADebuggerHoldARankAgainAndAgain) {
+  RunningJob job(rank_program({"2", "stopped=300", "silent=700", "*:pid", "*:work:8000"}));
+  ASSERT_TRUE(job.prints("pid ", 2)) << job.err();
+  for (int i = 0; i < 6; ++i) {
+    {
+      const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all);
+      std::this_thread::sleep_for(milliseconds(1'100));
+    }
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+  EXPECT_EQ(job.ends(), 0) << job.err();
+  EXPECT_EQ(job.err(), "warning: rank 1 is held by a debugger; waiting for it\n");
+}
+
+/// The same where others have begun a collective.
+TEST(LimitsOfTime, LetADebuggerHoldARankThatACollectiveWaitsFor) {
+  RunningJob job(rank_program({"3", "stopped=300", "silent=600", "give_up=2500", "*:begins:1", "*:pid", "0:begins:2",
+                               "2:begins:2", "*:sleep:1000", "1:begins:2", "*:sleep:2000"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  {
+    const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all);
+    std::this_thread::sleep_for(milliseconds(4'000));
+  }
+  EXPECT_EQ(job.ends(), 0) << job.err();
+  EXPECT_NE(job.err().find("warning: rank 1 is held by a debugger; waiting for it\n"), std::string::npos) << job.err();
+}
+
+/// A rank that a debugger has let go is waited for no longer than any other.
+TEST(LimitsOfTime, EndARankThatADebuggerHeldAndThatComesToNoCollective) {
+  RunningJob job(rank_program({"3", "stopped=300", "silent=600", "stalled=200", "stalled_at_most=200", "give_up=2500",
+                               "*:begins:1", "*:pid", "0:begins:2", "2:begins:2", "1:sleep:600000", "*:naps"}));
+  ASSERT_TRUE(job.prints("pid ", 3)) << job.err();
+  {
+    const Debugger debugger(process_of(job.out(), 1), Debugger::Threads::all);
+    ASSERT_TRUE(job.complains("held by a debugger")) << job.err();
+  }
+  EXPECT_EQ(job.ends(), 4) << job.err();
+  EXPECT_NE(job.err().find("error: rank 1: gave up after "), std::string::npos) << job.err();
+  EXPECT_NE(job.err().find(" without a collective: waiting for rank 1"), std::string::npos) << job.err();
+}
+
 /// Its process lives, and what sends its heartbeats does not.
 TEST(LimitsOfTime, EndARankThatSaysNothingMore) {
   RunningJob job(rank_program({"3", "silent=700", "*:barrier:all", "*:pid", "*:work"}));
@@ -75,8 +117,8 @@ TEST(LimitsOfTime, EndARankThatSaysNothingMore) {
 TEST(LimitsOfTime, EndARankThatSavesForEver) {
   const auto begin = std::chrono::steady_clock::now();
   const ProcessResult result =
-      run_ranks({"2", "rescuing=1500", "grace=200", "0:rescues", "*:barrier:all", "1:raise:9", "0:sleep:600000"});
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(1'700)) << "it had no time to save";
+      run_ranks({"2", "rescuing=1500", "grace=1000", "0:rescues", "*:barrier:all", "1:raise:9", "0:sleep:600000"});
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, milliseconds(2'500)) << "it had no time to save";
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_EQ(result.err.find("error: rank 1"), 0u) << result.err;
   EXPECT_NE(result.err.find(": killed by SIGKILL"), std::string::npos) << result.err;
