@@ -52,6 +52,7 @@ Status Communicator::meet_at_end() {
 Communicator::~Communicator() { settle(); }
 
 void Communicator::settle() {
+  for (const auto& [owner, lets_go] : lets_go_) lets_go();
   forget_begun();
   slots_.clear();
   for (const auto& [ranks, group] : groups_) transport_->group_destroy(group);

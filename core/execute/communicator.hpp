@@ -16,6 +16,20 @@
 
 namespace baleen {
 
+/// A value of an event's.
+struct EventValue {
+  baleen_event_t* event;
+  std::uint64_t value;
+};
+
+/// Collectives that are replayed with a sequence of the device.
+struct KeptCalls {
+  void* capture = nullptr;   ///< the transport's
+  std::vector<void*> slots;  ///< in the order of their starts
+  std::string text;          ///< for who is told where a rank stands
+  bool was_entered = false;
+};
+
 /// What one rank needs to talk to the others. Not copyable. Outlives the programs and arenas made on it.
 class Communicator {
  public:
@@ -57,7 +71,9 @@ class Communicator {
   Result<void*> prepare(const std::vector<std::string>& axes, CollectiveArgs collective);
   Status start(void* slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value) {
-    if (begins_) tell_begin(slot, after, after_value, done, done_value);
+    if (keeping_)
+      keeping_->slots.push_back(slot);
+    else if (begins_) tell_begin(slot, after, after_value, done, done_value);
     return transport_->start(slot, after, after_value, done, done_value);
   }
   /// Whether it is told which collectives this rank stands in.
@@ -91,6 +107,25 @@ class Communicator {
   Status check() { return transport_->check(); }
   /// Lets the transport work on streams of the device's, where both can.
   Result<Lease> lease(void* device, const baleen_compute_t& table) { return transport_->lease(device, table); }
+
+  // Collectives within sequences of the device (captured.h), in that order.
+
+  /// Whether the transport takes part in them, on all ranks.
+  bool keeps_calls() const { return transport_->captures(); }
+  /// What is started between the two is kept; what `end_keeping` returns lives until `release`.
+  Status begin_keeping();
+  Result<KeptCalls*> end_keeping();
+  /// Collective over all ranks: whether what they have kept may be replayed.
+  Result<bool> agree_on(const std::vector<KeptCalls*>& kept);
+  /// A replay is about to be enqueued: once a stream has come to `from`, it waits for `rests` and replays; `done` as
+  /// `replayed` gets it.
+  Status enter(KeptCalls& kept, EventValue from, EventValue rests, EventValue done);
+  Status replayed(KeptCalls& kept, EventValue after, EventValue done);
+  void release(KeptCalls* kept);
+  /// `lets_go` is called before anything is ended, so that no sequence holds what the transport ends; null: it need not
+  /// be any more. `owner`: whose it is.
+  void before_end(const void* owner, std::function<void()> lets_go);
+
   /// Ends every operation that a failure left unfinished and all groups with their slots: afterwards nothing touches
   /// the events and the memory of programs any more.
   void settle();
@@ -135,6 +170,9 @@ class Communicator {
     bool is_pairwise;
   };
   std::unordered_map<void*, Named> slots_;  ///< where they are watched
+  std::unique_ptr<KeptCalls> keeping_;
+  std::map<KeptCalls*, std::unique_ptr<KeptCalls>> kept_;
+  std::map<const void*, std::function<void()>> lets_go_;
   CollectivesUnderWay under_way_;
   std::function<void(std::int64_t)> begins_;
   std::function<void(const std::string&)> runs_;

@@ -10,6 +10,7 @@
 #include "baleen/event.hpp"
 #include "baleen/plugin.hpp"
 #include "core/execute/device_target.hpp"
+#include "core/execute/kept_calls.hpp"
 #include "core/execute/program_impl.hpp"
 #include "core/execute/updates_beside.hpp"
 
@@ -97,6 +98,7 @@ class Runner {
   Status check_others() {
     if (program_.cores) BALEEN_TRY(program_.cores->check());
     if (!program_.transfers.empty()) BALEEN_TRY(program_.store->check());
+    BALEEN_TRY(check_replays(program_));
     if (program_.calls.empty() || (!program_.staging && !has_open_calls(program_))) return {};
     return program_.communicator->check();
   }
@@ -206,7 +208,9 @@ class Runner {
     const std::span<const Instruction> all = executable_.segments[number].instructions;
     std::vector<KeptStretch>& list = program_.sequences.at(number, static_cast<std::size_t>(micro));
     if (list.empty())
-      list = Sequences::cut(all, gate_of(number), [&](const Instruction& i) { return is_due(i.guard, micro, turns); });
+      list = Sequences::cut(
+          all, gate_of(number), [&](const Instruction& i) { return is_due(i.guard, micro, turns); },
+          [&](const Instruction& i) { return may_be_kept(program_, i); });
     for (KeptStretch& stretch : list)
       if (first <= stretch.first && stretch.first < last)
         BALEEN_TRY(run_stretch(stretch, all.subspan(stretch.first, stretch.last - stretch.first), micro, turns));
@@ -216,9 +220,15 @@ class Runner {
   Status run_stretch(KeptStretch& stretch, std::span<const Instruction> instructions, std::int64_t micro,
                      std::int64_t turns) {
     Sequences& sequences = program_.sequences;
-    if (sequences.wants(stretch, launch_.stream) && sequences.begin(stretch))
-      sequences.end(stretch, static_cast<bool>(run_instructions(instructions, micro, turns)));
-    if (!sequences.has(stretch, launch_.stream)) return run_instructions(instructions, micro, turns);
+    const auto enqueue = [&] { return run_instructions(instructions, micro, turns); };
+    if (sequences.wants(stretch, launch_.stream)) {
+      if (stretch.calls > 0)
+        keep_with_calls(program_, stretch, instructions, enqueue);
+      else if (sequences.begin(stretch))
+        sequences.end(stretch, static_cast<bool>(enqueue()));
+    }
+    if (!sequences.has(stretch, launch_.stream)) return enqueue();
+    if (stretch.calls > 0) return replay_with_calls(program_, stretch, launch_.stream, options_.seed, options_.step);
     return sequences.replay(stretch, options_.seed, options_.step);
   }
 
@@ -344,7 +354,9 @@ Program::~Program() { settle(); }
 
 void Program::settle() {
   if (!impl_ || !impl_->communicator) return;
-  if (has_open_calls(*impl_)) impl_->communicator->settle();
+  release_kept(*impl_);
+  if (has_open_calls(*impl_) || has_open_replays(*impl_)) impl_->communicator->settle();
+  impl_->communicator->before_end(impl_.get(), nullptr);
   impl_->communicator->forget_begun();
 }
 
@@ -411,6 +423,7 @@ Status Program::connect(Communicator& communicator, const std::string& name, Sta
   impl_->name = name;
   impl_->staging = staging;
   BALEEN_TRY_ASSIGN(impl_->native, communicator.lease(impl_->device->handle(), impl_->device->table()));
+  communicator.before_end(impl_.get(), [program = impl_.get()] { release_kept(*program); });
   for (const std::vector<std::string>& axes : executable().groups) BALEEN_TRY(communicator.meet(axes));
   for (std::size_t number = 0; number < impl_->calls.size(); ++number) {
     ProgramCall& call = impl_->calls[number];
@@ -451,6 +464,7 @@ Status Program::run(void* stream, const RunOptions& options) {
     for (const ExecutableCall& call : executable().calls) own += static_cast<std::int64_t>(call.runs);
     impl_->communicator->counts(own, executable().collectives);
     impl_->communicator->runs(impl_->name);
+    BALEEN_TRY(agree_on_kept(*impl_));
   }
   Status ran = Runner(*impl_, stream, options).run();
   return ran ? ran : first_cause(*impl_, stream, std::move(ran));

@@ -59,7 +59,7 @@ struct ProgramImpl {
     for (const ExecutableCall& call : executable.calls) calls.emplace_back(call);
     for (const ExecutableTransfer& transfer : executable.transfers) transfers.emplace_back(transfer);
     beside.resize(executable.beside.size());
-    issued.size = awaited.size = sizeof(baleen_event_t);
+    issued.size = awaited.size = rests.size = replayed.size = sizeof(baleen_event_t);
     poison.assign(executable.poison_bytes, static_cast<char>(0xff));
   }
 
@@ -83,6 +83,10 @@ struct ProgramImpl {
   std::uint64_t issues = 0;
   baleen_event_t awaited{};  ///< the waits for sends and receives that the stream has come to
   std::uint64_t awaits = 0;
+  std::uint64_t runs = 0;  ///< that have begun, where it communicates
+  /// Replays with collectives: the transport's streams are free for one, one has come to a good end.
+  baleen_event_t rests{}, replayed{};
+  std::uint64_t replays = 0;
   std::vector<char> poison;  ///< as many NaN bytes as the largest buffer has
   void* persistent_base = nullptr;
   void* work_base = nullptr;

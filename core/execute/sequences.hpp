@@ -14,12 +14,14 @@ struct Instruction;
 
 /// Instructions [first, last) of a segment, in one micro-batch.
 struct KeptStretch {
-  /// `fresh`, and then `known`: it has run, so that it may be kept.
-  enum class State : std::uint8_t { fresh, known, kept, refused };
+  /// `fresh`, and then `known`: it has run, so that it may be kept. `waits`: it is kept, and all ranks have to agree.
+  enum class State : std::uint8_t { fresh, known, waits, kept, refused };
 
   std::size_t first = 0, last = 0;
   State state = State::refused;
+  std::size_t calls = 0;  ///< of the transport that begin and end in it
   void* sequence = nullptr;
+  struct KeptCalls* with = nullptr;  ///< of the communicator, where there are calls
 };
 
 /// The sequences of a program. Its device outlives it.
@@ -33,9 +35,11 @@ class Sequences {
   bool available() const { return extension_.has_value(); }
   /// The stretches of a segment in a micro-batch; empty before they are cut.
   std::vector<KeptStretch>& at(std::size_t segment, std::size_t micro);
-  /// `due`: whether an instruction is carried out then. None goes across the instruction `gate`.
+  /// `due`: whether an instruction is carried out then. None goes across the instruction `gate`. `takes`: whether what
+  /// begins or waits for a call may be in a stretch, if that has both ends.
   static std::vector<KeptStretch> cut(std::span<const Instruction> instructions, std::size_t gate,
-                                      const std::function<bool(const Instruction&)>& due);
+                                      const std::function<bool(const Instruction&)>& due,
+                                      const std::function<bool(const Instruction&)>& takes);
 
   /// Whether the stretch is to be kept now: the caller enqueues it between `begin`, where that returns true, and `end`.
   /// What cannot be kept is refused for good; that is no failure.
@@ -47,6 +51,14 @@ class Sequences {
     return stretch.state == KeptStretch::State::kept && stream == stream_;
   }
   Status replay(const KeptStretch& stretch, std::uint64_t seed, std::uint64_t step);
+  /// Lets go of what was kept of it, for good.
+  void refuse(KeptStretch& stretch);
+  template <class Body>
+  void each(const Body& body) {
+    for (auto& by_micro : stretches_)
+      for (auto& list : by_micro)
+        for (KeptStretch& stretch : list) body(stretch);
+  }
   /// Addresses are others from now on.
   void clear();
 

@@ -41,7 +41,8 @@ Status Attendance::in_vain(const Board& board, const std::string& key, std::int3
   const auto found = gone.started.find(key);
   const std::uint64_t came = found == gone.started.end() || !gone.clean ? 0 : found->second;
   if (board.started <= came) return {};
-  const Entrant& mine = board.entrants[came % board.entrants.size()];
+  const bool is_known = board.started - came <= board.entrants.size();  // a replay starts many at once
+  const Entrant mine = is_known ? board.entrants[came % board.entrants.size()] : Entrant{};
   std::string text = "rank " + std::to_string(leaver) + " has left";
   if (!gone.why.empty()) text += " (" + gone.why + ")";
   if (mine.text && gone.clean) text += ", and " + *mine.text + " waits for it";
@@ -63,6 +64,11 @@ Status Attendance::start(const std::string& key, Entrant entrant) {
   BALEEN_TRY(std::move(well));
   for (const auto& [rank, leaver] : leavers_) BALEEN_TRY(in_vain(board, key, rank));
   return {};
+}
+
+std::uint64_t Attendance::started(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  return boards_.at(key).started;
 }
 
 std::string Attendance::announce(const std::string& key) {

@@ -34,6 +34,8 @@ class Attendance {
 
   /// This rank starts something: an error where a member that has to come has left, or has begun a barrier instead.
   Status start(const std::string& key, Entrant entrant);
+  /// How many this rank has started there.
+  std::uint64_t started(const std::string& key) const;
   /// The announcement of a barrier that this rank is about to begin; the last of `start`'s that is not announced yet.
   std::string announce(const std::string& key);
   /// Waits until all members have announced the barrier of this number, counted from 1. False after `wake`.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "wire.hpp"
 
@@ -163,18 +164,46 @@ Status Lane::enqueue_all(const Slot& slot, baleen_event_t* after, std::uint64_t 
 Status Lane::begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                    std::uint64_t done_value) {
   const std::uint64_t number = ++sent_;
-  (*pending_)[number % pending_->size()] = {number, slot.is_carried() ? nullptr : done};
+  (*pending_)[number % pending_->size()] = {number, slot.is_carried() ? nullptr : done, nullptr};
   if (slot.is_carried()) {
     (*jobs_)[++posts_ % jobs_->size()] = {&slot, after, done, after_value, done_value, number, bounce_.base()};
     event_signal(posted_, posts_);
   }
   Status well = enqueue_all(slot, after, after_value, done, done_value, number);
-  if (well) return well;
-  static_cast<void>(signal(finished_, number));  // behind what lies on the stream of it
-  if (slot.is_carried() || !done) return well;
-  engine_.device.events->fail(engine_.device.handle, done);  // whatever of it is under way
-  (*pending_)[number % pending_->size()].done = nullptr;
-  return well;
+  return well ? well : forget_failed(std::move(well));
+}
+
+// The last that was begun: its events are the caller's again, whatever of them is under way.
+Status Lane::forget_failed(Status failed) {
+  static_cast<void>(signal(finished_, sent_));  // behind what lies on the stream of it
+  Pending& pending = (*pending_)[sent_ % pending_->size()];
+  for (baleen_event_t* const event : {std::exchange(pending.done, nullptr), std::exchange(pending.rests, nullptr)})
+    if (event) engine_.device.events->fail(engine_.device.handle, event);
+  return failed;
+}
+
+Status Lane::begin_replay(baleen_event_t* rests, std::uint64_t rests_value) {
+  const std::uint64_t number = ++sent_;
+  (*pending_)[number % pending_->size()] = {number, nullptr, rests};
+  Status well = enter();
+  if (well) well = signal(*rests, rests_value);
+  return well ? well : forget_failed(std::move(well));
+}
+
+Status Lane::end_replay(baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                        std::uint64_t done_value) {
+  (*pending_)[sent_ % pending_->size()].done = done;
+  Status well = wait(*after, after_value);
+  if (well) well = signal(*done, done_value);
+  if (well) well = signal(finished_, sent_);
+  return well ? well : forget_failed(std::move(well));
+}
+
+Status Lane::capture(const Slot& slot, baleen_event_t& after, std::uint64_t after_value, baleen_event_t& done,
+                     std::uint64_t done_value) {
+  BALEEN_TRY(wait(after, after_value));
+  BALEEN_TRY(enqueue(slot.collective, slot.program, slot.comm));
+  return signal(done, done_value);
 }
 
 std::uint64_t Lane::unfinished() const {
@@ -187,7 +216,8 @@ void Lane::fail_unfinished() {
   const Device& device = engine_.device;
   const std::uint64_t finished = event_value(finished_);
   for (const Pending& pending : *pending_)
-    if (pending.number > finished && pending.done) device.events->fail(device.handle, pending.done);
+    for (baleen_event_t* const event : {pending.done, pending.rests})
+      if (pending.number > finished && event) device.events->fail(device.handle, event);
 }
 
 // What waits for an event that never comes is left to the stream's end.

@@ -55,6 +55,13 @@ class Lane {
   /// As baleen_transport_t::start. Where it fails, nothing but the carrier touches `done` any more.
   Status begin(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                std::uint64_t done_value);
+  /// While the device keeps what is enqueued: counted nowhere, and not under way.
+  Status capture(const Slot& slot, baleen_event_t& after, std::uint64_t after_value, baleen_event_t& done,
+                 std::uint64_t done_value);
+  /// A replay, which is one operation here: raises `rests` when what was begun before it is over; and then, when it has
+  /// been enqueued, `done` behind `after`.
+  Status begin_replay(baleen_event_t* rests, std::uint64_t rests_value);
+  Status end_replay(baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done, std::uint64_t done_value);
   std::uint64_t unfinished() const;  // [any thread]
   /// After the engine's failure: raises the events of all unfinished operations to BALEEN_EVENT_FAILED.
   void fail_unfinished();
@@ -70,6 +77,7 @@ class Lane {
   struct Pending {
     std::uint64_t number = 0;
     baleen_event_t* done = nullptr;
+    baleen_event_t* rests = nullptr;  ///< of a replay
   };
   struct Job {
     const Slot* slot = nullptr;
@@ -95,6 +103,7 @@ class Lane {
                      std::uint64_t done_value, std::uint64_t number);
   Status wait(baleen_event_t& event, std::uint64_t value);
   Status signal(baleen_event_t& event, std::uint64_t value);
+  Status forget_failed(Status failed);
   void carry();
   bool carry_one(const Job& job);
   Status copy(const std::vector<HostCopy>& copies, bool in);

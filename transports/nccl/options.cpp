@@ -34,6 +34,7 @@ Result<Options> Options::from(const Settings& settings) {
   options.memory = settings.text("memory");
   options.shares_windows = settings.boolean("windows");
   options.copy_engine = settings.boolean("copy_engine");
+  options.graphs = settings.boolean("graphs");
   options.shares_gpu = settings.boolean("share_gpu");
   if (options.max_channels > 0 && options.min_channels > options.max_channels)
     return invalid("`min_channels` is " + std::to_string(options.min_channels) + ", more than `max_channels`, " +
@@ -109,7 +110,7 @@ std::string Options::facts(int version) const {
          "\nmax_channels=" + std::to_string(max_channels) + "\nscratch_mb=" + std::to_string(scratch >> 20) +
          "\nshare_gpu=" + (shares_gpu ? "true" : "false") + "\nmemory=" + memory +
          "\nwindows=" + (shares_windows ? "true" : "false") + "\ncopy_engine=" + (copy_engine ? "true" : "false") +
-         "\n";
+         "\ngraphs=" + (graphs ? "true" : "false") + "\n";
 }
 
 // What this plugin sets hides what the user has set.
@@ -189,7 +190,7 @@ std::string Options::effective(const Functions& nccl) const {
          setting(version, "NCCL_PROTO", protocol != "auto").text() + ", channels " + channels(false).text() + " to " +
          channels(true).text() + ", register " + registration(nccl.can_register()).text() + ", memory " +
          memory_in_use(nccl).text() + ", windows " + windows(nccl).text() + ", copy_engine " + copy_engines().text() +
-         ", debug " + (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
+         ", graphs " + (graphs ? "true (option)" : "false (default)") + ", debug " + (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
          number(timeout, defaults.timeout, " s") + ", scratch_mb " + number(scratch >> 20, defaults.scratch >> 20, "") +
          ", share_gpu " +
          (shares_gpu ? "true (option): each rank is a host of its own to NCCL, and data goes through sockets"

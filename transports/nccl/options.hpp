@@ -20,6 +20,7 @@ struct Options {
   bool registers = true;
   bool shares_windows = false;  ///< of NCCL's own memory, where members' buffers lie alike
   bool copy_engine = false;
+  bool graphs = false;      ///< collectives may be captured
   bool shares_gpu = false;  ///< ranks may be on one GPU
 
   static Result<Options> from(const Settings& settings);

@@ -239,6 +239,7 @@ Status NcclTransport::introduce(const Slot& slot) {
   if (group.calls.empty()) return {};
   hello.steps.push_back(std::move(group));
   const std::lock_guard lock(engine_.calls);
+  BALEEN_TRY(check());
   if (Status met = setup_->run(hello, slot.comm); !met) {
     fail({met.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + met.error().text(), {}}, true);
     return check();

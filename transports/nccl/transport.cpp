@@ -132,17 +132,37 @@ void NcclTransport::watch() {
 }
 
 // Events first: a stream goes on when its communicator is aborted, and would raise them as if all were well.
+// At once: a graph may hold several, and comes to its end when all its kernels have.
+void NcclTransport::abort_all(const std::list<KnownMemory>& comms) const {
+  std::vector<std::thread> threads;
+  for (const KnownMemory& known : comms) {
+    const auto abort = [this, comm = known.comm()] { engine_.nccl.ncclCommAbort(comm); };
+    if (options_.graphs)
+      threads.push_back(quiet_thread("nccl-abort", abort));
+    else
+      abort();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// NCCL ends a communicator when no graph holds it any more (from its sources), and who releases graphs may want `calls`
+// before that: the abort comes without. Whoever has `calls` later sees the failure.
 void NcclTransport::tear_down() {
-  const std::lock_guard lock(engine_.calls);
-  const std::lock_guard lanes_lock(lanes_);
+  std::list<KnownMemory> comms;
   const auto each_lane = [this](auto&& body) {
+    const std::lock_guard lanes_lock(lanes_);
     if (lane_) body(*lane_);
     for (auto& [key, pair] : pairs_)
       if (pair.lane) body(*pair.lane);
   };
-  each_lane([](Lane& lane) { lane.fail_unfinished(); });
-  for (const KnownMemory& known : comms_) engine_.nccl.ncclCommAbort(known.comm());
-  comms_.clear();
+  {
+    const std::lock_guard lock(engine_.calls);
+    each_lane([](Lane& lane) { lane.fail_unfinished(); });
+    comms.swap(comms_);
+  }
+  abort_all(comms);
+  comms.clear();
+  const std::lock_guard lock(engine_.calls);
   each_lane([](Lane& lane) { lane.let_go(); });
   event_signal(torn_down_, 1);
 }
@@ -181,16 +201,20 @@ void NcclTransport::group_destroy(void* handle) {
   std::erase_if(groups_, [&](const auto& group) { return group.get() == handle; });
 }
 
+Status NcclTransport::make_room() {
+  if (unfinished() < BALEEN_MAX_OUTSTANDING) return {};
+  let_finish();
+  if (unfinished() < BALEEN_MAX_OUTSTANDING) return {};
+  return invalid("" + std::to_string(BALEEN_MAX_OUTSTANDING) +
+                 " operations are unfinished, which is as many as there may be");
+}
+
 Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
                             std::uint64_t done_value) {
   BALEEN_TRY(check());
   Slot& slot = *static_cast<Slot*>(handle);
-  if (unfinished() >= BALEEN_MAX_OUTSTANDING) {
-    let_finish();
-    if (unfinished() >= BALEEN_MAX_OUTSTANDING)
-      return invalid("" + std::to_string(BALEEN_MAX_OUTSTANDING) +
-                     " operations are unfinished, which is as many as there may be");
-  }
+  if (capturing_) return start_captured(slot, after, after_value, done, done_value);
+  BALEEN_TRY(make_room());
   if (!slot.collective.op) return internal("a slot without a collective");
   const bool is_barrier = !slot.lane;
   if (Status well = attendance_->start(slot.key, {&slot.text, is_barrier}); !well) {
@@ -202,16 +226,20 @@ Status NcclTransport::start(void* handle, baleen_event_t* after, std::uint64_t a
     barriers_->begin(slot.key, slot.group->ranks, after, after_value, done, done_value);
     return {};
   }
+  return begin_on(*slot.lane, [&] { return slot.lane->begin(slot, after, after_value, done, done_value); });
+}
+
+Status NcclTransport::begin_on(Lane& lane, const std::function<Status()>& begin) {
   Status begun;
   {
     const std::lock_guard lock(engine_.calls);
     BALEEN_TRY(check());
     if (!engine_.device) return internal("the device has been taken away");
-    begun = slot.lane->begin(slot, after, after_value, done, done_value);
+    begun = begin();
   }
   if (begun) return {};
   fail({begun.error().code, "rank " + std::to_string(switchboard_->rank()) + ": " + begun.error().text(), {}}, true);
-  slot.lane->await_carrier();  // the caller may forget its event now
+  lane.await_carrier();  // the caller may forget its event now
   return check();
 }
 
@@ -236,6 +264,7 @@ Status NcclTransport::use(void* device, const baleen_compute_t* compute, const b
 
 void NcclTransport::leave() {
   end_unfinished("the device was taken away while operations were under way");
+  if (engine_.failure) event_wait(torn_down_, 1);
   const std::lock_guard lock(engine_.calls);
   for (KnownMemory& known : comms_) {
     const Comm comm = known.comm();

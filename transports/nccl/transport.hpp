@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "attendance.hpp"
+#include "ballot.hpp"
 #include "baleen/proposal.hpp"
 #include "baleen/transport.hpp"
 #include "barriers.hpp"
@@ -28,9 +29,18 @@ struct Group {
   std::vector<std::unique_ptr<Slot>> slots = {};
 };
 
+/// Collectives of a sequence that the device keeps.
+struct Capture {
+  struct Start {
+    const Slot* slot;
+    std::uint64_t number;  ///< among the starts of its group, of the one outside that follows
+  };
+  std::vector<Start> starts;
+};
+
 class NcclTransport : public Transport {
  public:
-  static constexpr bool kRegisters = true, kHasDeviceMemory = true;
+  static constexpr bool kRegisters = true, kHasDeviceMemory = true, kCaptures = true;
   static constexpr std::string_view kNativeRuntime = "cuda";
 
   static Result<std::unique_ptr<NcclTransport>> create(const Host& host, const Settings& settings,
@@ -54,6 +64,14 @@ class NcclTransport : public Transport {
   static bool would_take(const Host&, const Settings&, std::string_view memory) { return memory == "cuda"; }
   Status use(void* device, const baleen_compute_t* compute, const baleen_native_events_t* events) override;
   void leave() override;
+  bool captures() const override { return options_.graphs; }
+  Status begin_capture() override;
+  Result<void*> end_capture() override;
+  Result<bool> agree_on(const std::vector<void*>& captures) override;
+  Status enter(void* capture, baleen_event_t* rests, std::uint64_t rests_value) override;
+  Status replayed(void* capture, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                  std::uint64_t done_value) override;
+  void release_capture(void* capture) override;
 
  private:
   /// One direction between two ranks: what waits there holds up nothing else.
@@ -74,9 +92,17 @@ class NcclTransport : public Transport {
   void ask_nccl();
   void watch();
   void tear_down();
+  void abort_all(const std::list<KnownMemory>& comms) const;
   std::uint64_t unfinished() const;
   void let_finish() const;
   void end_unfinished(const std::string& why);
+  Status make_room();
+  Status begin_on(Lane& lane, const std::function<Status()>& begin);
+
+  // capture.cpp
+  Status start_captured(const Slot& slot, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                        std::uint64_t done_value);
+  Result<Outcome> count_ballots(Ballot mine);
 
   // prepare.cpp
   Result<Verdict> meet(const sdk::Proposal& mine, bool needs_communicator, const std::string& layout = {});
@@ -116,6 +142,8 @@ class NcclTransport : public Transport {
   std::map<std::pair<std::int32_t, bool>, Pair> pairs_;  // by the other rank, and whether this one sends
   std::map<Comm, std::pair<std::set<int>, std::set<int>>> introduced_;
   std::uint64_t group_count_ = 0;
+  std::unique_ptr<Capture> capturing_;  // between `begin_capture` and `end_capture`
+  std::list<Capture> captures_;
   bool told_of_registration_ = false, told_of_memory_ = false, told_of_windows_ = false;
   std::atomic<bool> hub_left_{false};
   baleen_event_t torn_down_{sizeof(baleen_event_t), 0, 0, nullptr};

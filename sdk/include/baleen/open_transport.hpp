@@ -124,6 +124,26 @@ class TableTransport : public OpenTransport {
     return base;
   }
   void release_on_device(void* base) override { device_memory()->release(self_, base); }
+  bool captures() const override { return captured_of().has_value(); }
+  Status begin_capture() override { return checked(captured_of()->begin(self_)); }
+  Result<void*> end_capture() override {
+    void* capture = nullptr;
+    BALEEN_TRY(checked(captured_of()->end(self_, &capture)));
+    return capture;
+  }
+  Result<bool> agree_on(const std::vector<void*>& captures) override {
+    std::int32_t agreed = 0;
+    BALEEN_TRY(checked(captured_of()->agree(self_, captures.data(), captures.size(), &agreed)));
+    return agreed != 0;
+  }
+  Status enter(void* capture, baleen_event_t* rests, std::uint64_t rests_value) override {
+    return checked(captured_of()->enter(self_, capture, rests, rests_value));
+  }
+  Status replayed(void* capture, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                  std::uint64_t done_value) override {
+    return checked(captured_of()->replayed(self_, capture, after, after_value, done, done_value));
+  }
+  void release_capture(void* capture) override { captured_of()->release(self_, capture); }
 
  private:
   TableTransport(const baleen_transport_t& table, Reason reason) : reason_(std::move(reason)) {
@@ -142,6 +162,13 @@ class TableTransport : public OpenTransport {
     const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_DEVICE_MEMORY)) : nullptr;
     if (!found) return std::nullopt;
     return copy_in(static_cast<const baleen_transport_device_memory_t*>(found));
+  }
+  std::optional<baleen_transport_captured_t> captured_of() const {
+    const void* found = table_.query ? table_.query(self_, abi(BALEEN_TRANSPORT_CAPTURED)) : nullptr;
+    if (!found) return std::nullopt;
+    auto table = copy_in(static_cast<const baleen_transport_captured_t*>(found));
+    if (!table.release) return std::nullopt;  // of a draft that had less
+    return table;
   }
   Status checked(baleen_status_t status) const {
     if (status == BALEEN_OK) return {};

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "baleen/captured.h"
 #include "baleen/device_memory.h"
 #include "baleen/native_events.h"
 #include "baleen/plugin.hpp"
@@ -31,6 +32,8 @@ class Transport {
   static constexpr std::string_view kNativeRuntime = {};
   /// Beside kNativeRuntime: it has memory of its own there (baleen_transport_device_memory_t).
   static constexpr bool kHasDeviceMemory = false;
+  /// Beside kNativeRuntime: it may take part in the device's sequences (baleen_transport_captured_t).
+  static constexpr bool kCaptures = false;
 
   virtual ~Transport() = default;
   virtual Result<void*> allocate(std::uint64_t bytes) = 0;
@@ -80,6 +83,24 @@ class Transport {
     return unsupported("the transport has no memory on the device");
   }
   virtual void release_on_device(void* base) { (void)base; }
+  /// Only where kCaptures; the others only where `captures`.
+  virtual bool captures() const { return false; }
+  virtual Status begin_capture() { return unsupported("the transport takes part in no sequences"); }
+  virtual Result<void*> end_capture() { return unsupported("the transport takes part in no sequences"); }
+  virtual Result<bool> agree_on(const std::vector<void*>& captures) {
+    (void)captures;
+    return false;
+  }
+  virtual Status enter(void* capture, baleen_event_t* rests, std::uint64_t rests_value) {
+    (void)capture, (void)rests, (void)rests_value;
+    return unsupported("the transport takes part in no sequences");
+  }
+  virtual Status replayed(void* capture, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+                          std::uint64_t done_value) {
+    (void)capture, (void)after, (void)after_value, (void)done, (void)done_value;
+    return unsupported("the transport takes part in no sequences");
+  }
+  virtual void release_capture(void* capture) { (void)capture; }
   virtual const void* query(std::string_view name) {
     (void)name;
     return nullptr;
@@ -183,6 +204,38 @@ const baleen_transport_device_memory_t* transport_device_memory() {
   return &kMemory;
 }
 
+/// The answer to the query for captured collectives, of a transport.
+template <class Member>
+const baleen_transport_captured_t* transport_captured() {
+  using Self = Instance<Transport>;
+  static constexpr baleen_transport_captured_t kCaptured = {
+      sizeof(baleen_transport_captured_t),
+      [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->begin_capture(); }); },
+      [](void* self, void** capture) {
+        return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->end_capture(), capture); });
+      },
+      [](void* self, void* const* captures, std::uint64_t count, std::int32_t* agreed) {
+        return guard(Self::of(self).host, [&]() -> Status {
+          BALEEN_TRY_ASSIGN(const bool all, Self::of(self).member->agree_on({captures, captures + count}));
+          *agreed = all ? 1 : 0;
+          return {};
+        });
+      },
+      [](void* self, void* capture, baleen_event_t* rests, std::uint64_t value) {
+        return guard(Self::of(self).host, [&] { return Self::of(self).member->enter(capture, rests, value); });
+      },
+      [](void* self, void* capture, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
+         std::uint64_t done_value) {
+        return guard(Self::of(self).host, [&] {
+          return Self::of(self).member->replayed(capture, after, after_value, done, done_value);
+        });
+      },
+      [](void* self, void* capture) {
+        guard_nothing(Self::of(self).host, "release", [&] { Self::of(self).member->release_capture(capture); });
+      }};
+  return &kCaptured;
+}
+
 template <class Member>
 const void* query_transport(void* self, baleen_string_t name) noexcept {
   if (view(name) == BALEEN_TRANSPORT_MEMORY) return transport_memory<Member>();
@@ -191,6 +244,9 @@ const void* query_transport(void* self, baleen_string_t name) noexcept {
     if (view(name) == BALEEN_TRANSPORT_NATIVE) return transport_native<Member>();
   if constexpr (Member::kHasDeviceMemory)
     if (view(name) == BALEEN_TRANSPORT_DEVICE_MEMORY) return transport_device_memory<Member>();
+  if constexpr (Member::kCaptures)
+    if (view(name) == BALEEN_TRANSPORT_CAPTURED)
+      return Instance<Transport>::of(self).member->captures() ? transport_captured<Member>() : nullptr;
   return guard_value(Instance<Transport>::of(self).host, static_cast<const void*>(nullptr),
                      [&]() -> const void* { return Instance<Transport>::of(self).member->query(view(name)); });
 }

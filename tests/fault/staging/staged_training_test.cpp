@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 constexpr int kForEver = 1'000'000'000;
 
-/// "ucx_device": ucx on a UCX that knows the devices' memory.
+/// "ucx_device": ucx on a UCX that knows the devices' memory. "nccl_graphs": its collectives are replayed.
 class StagedTraining : public testing::TestWithParam<std::string> {
  protected:
   const TemporaryFolder folder_;
@@ -34,13 +34,16 @@ class StagedTraining : public testing::TestWithParam<std::string> {
   }
   StagedTraining(const StagedTraining&) = delete;
 
+  static bool has_graphs() { return GetParam() == "nccl_graphs"; }
+  /// Of a step from which on all goes as it goes for ever.
+  static std::string usual_step() { return has_graphs() ? "step 4/" : "step 1/"; }
   std::vector<std::string> command() const {
     const std::string manifest = folder_.write(
         "ranks.toml",
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
         "libraries = [\"" +
             emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
-            GetParam().substr(0, GetParam().find('_')) + "\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
+            GetParam().substr(0, GetParam().find('_')) + "\"\n" + (has_graphs() ? "graphs = true\n" : "") + "[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
     return {build_dir() + "/bin/baleen",
             "run",
             source_dir() + "/tests/parity/mlp.lua",
@@ -54,7 +57,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
 
   double seconds_after_a_kill(int rank) const {
     RunningJob job(command());
-    EXPECT_TRUE(job.prints("step 1/", 1, std::chrono::minutes(4))) << job.err();
+    EXPECT_TRUE(job.prints(usual_step(), 1, std::chrono::minutes(4))) << job.err();
     const pid_t victim = find_rank(job, rank);
     if (victim <= 0 || ::kill(victim, SIGSTOP) != 0) {
       ADD_FAILURE() << "no process of rank " << rank << " runs";
@@ -77,7 +80,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     setenv("EMULATED_CUDA_FAULT", "baleen_cross_entropy@1", 1);
     setenv("EMULATED_CUDA_FAULT_WHEN", (folder_ / name).c_str(), 1);
     RunningJob job(command());
-    EXPECT_TRUE(job.prints("step 1/", 1, std::chrono::minutes(4))) << job.err();
+    EXPECT_TRUE(job.prints(usual_step(), 1, std::chrono::minutes(4))) << job.err();
     const auto start = std::chrono::steady_clock::now();
     folder_.write(name, "now");
     EXPECT_NE(job.ends().value_or(0), 0) << job.err();
@@ -103,7 +106,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     return errors.empty() ? "" : errors[0];
   }
 };
-INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "ucx_device", "nccl"),
+INSTANTIATE_TEST_SUITE_P(Over, StagedTraining, testing::Values("shm", "ucx", "ucx_device", "nccl", "nccl_graphs"),
                          [](const auto& over) { return over.param; });
 
 TEST_P(StagedTraining, EndsWhenARankIsKilled) {

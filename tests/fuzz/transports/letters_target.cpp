@@ -5,6 +5,7 @@
 #include "baleen/proposal_codec.hpp"
 #include "fuzz/require.hpp"
 #include "nccl/attendance.hpp"
+#include "nccl/ballot.hpp"
 #include "nccl/letter.hpp"
 #include "shm/letter.hpp"
 
@@ -87,6 +88,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_shm(bytes);
   read_nccl(bytes, &nccl::letter_from);
   read_nccl(bytes, &nccl::verdict_from);
+  read_nccl(bytes, &nccl::ballot_from);
+  read_nccl(bytes, &nccl::outcome_from);
+  if (const auto ballot = nccl::ballot_from(bytes, 0)) (void)nccl::outcome_of({*ballot, *ballot});
   hear_nccl(bytes);
   return 0;
 }

@@ -210,6 +210,8 @@ Trial of_nccl(View view, std::vector<std::string> values, Options around = {}) {
 Experiments nccl_experiments() {
   Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
   many_sums.job.arguments[1] = "dim=160";
+  Trial replayed = of_nccl(asked_of_nccl, {});
+  replayed.job.steps = 6;  // from the third on NCCL is asked for less
   Trial on_one_gpu = of_nccl(asked_of_nccl, {});  // refused, or trained
   on_one_gpu.job.environment.front() = "EMULATED_CUDA_DEVICES=1";
   return {
@@ -227,6 +229,7 @@ Experiments nccl_experiments() {
       {"transport.nccl.memory", {of_nccl(told_of_nccl, {})}},
       {"transport.nccl.windows", {of_nccl(asked_of_nccl, {})}},
       {"transport.nccl.copy_engine", {of_nccl(asked_of_nccl, {}, {{"windows", "true"}})}},
+      {"transport.nccl.graphs", {replayed}},
       {"transport.nccl.debug", {of_nccl(asked_of_nccl, {})}},
   };
 }

@@ -170,8 +170,10 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   *graph = nullptr;
   const auto captured = em::end_capture(queue(stream));
   if (!captured) return CUDA_ERROR_ILLEGAL_STATE;
-  if (!captured->open.empty()) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  if (!captured->valid || number("EMULATED_CUDA_GRAPHS", 1) == 0) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  const bool is_joined = captured->open.empty(), is_valid = captured->valid && number("EMULATED_CUDA_GRAPHS", 1) != 0;
+  if (!is_joined || !is_valid) captured->works.clear();  // events know of it for longer
+  if (!is_joined) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  if (!is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   *graph = new CUgraph_st{captured};
   return CUDA_SUCCESS;
 }
@@ -203,6 +205,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph graph) {
+  graph->captured->works.clear();
   delete graph;
   return CUDA_SUCCESS;
 }

@@ -1,6 +1,7 @@
 /// \file The functions of nccl.h that Baleen calls, with the checks that NCCL makes, and some that it does not.
 #include <cuda.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +37,7 @@ std::shared_ptr<em::Communicator> forget(Comm comm) {
     known().all.erase(found);
   }
   one->abort();
+  while (one->holders > 0) usleep(100);  // as NCCL does it
   return one;
 }
 
@@ -54,6 +56,15 @@ std::shared_ptr<em::Communicator> em::find(Comm comm) {
   const std::lock_guard lock(known().mutex);
   const auto found = known().all.find(comm);
   return found == known().all.end() ? nullptr : found->second;
+}
+
+bool em::is_captured(void* stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  return cuStreamGetCaptureInfo(static_cast<CUstream>(stream), &status, nullptr, nullptr, &nodes, nullptr, &count) ==
+             CUDA_SUCCESS &&
+         status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 Code em::refuse(Code code, const std::string& why) {

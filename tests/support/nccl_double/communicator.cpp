@@ -121,22 +121,30 @@ Code Communicator::hand_over(std::vector<Op> ops) {
 void Communicator::enqueue() {
   struct Work {
     std::shared_ptr<Communicator> communicator;
-    std::vector<Op> ops;
-    std::uint64_t ticket;
+    std::vector<Op> ops = {};
+    Turn turn = {};
   };
-  auto* const work = new Work{shared_from_this(), {}, 0};
+  auto* const work = new Work{shared_from_this()};
   {
     const std::lock_guard lock(mutex_);
     work->ops.swap(handed_over_);
-    work->ticket = issued_++;
+    work->turn.captured = is_captured(work->ops.front().stream);
+    if (work->turn.captured)
+      ++holders;
+    else
+      work->turn.number = issued_++;
   }
   baleen_emulated_enqueue(
       work->ops.front().stream,
       [](void* argument) {
         auto& one = *static_cast<Work*>(argument);
-        one.communicator->execute(one.ops, one.ticket);
+        one.communicator->execute(one.ops, one.turn);
       },
-      work, [](void* argument) { delete static_cast<Work*>(argument); });
+      work, [](void* argument) {
+        auto* const one = static_cast<Work*>(argument);
+        if (one->turn.captured) --one->communicator->holders;
+        delete one;
+      });
 }
 
 void Communicator::share(const Share& share) {

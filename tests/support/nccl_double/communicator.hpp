@@ -32,6 +32,11 @@ struct Op {
   /// "ncclAllReduce of 10 of type 7, op 0": what all ranks must call alike.
   std::string text() const;
 };
+/// Of ncclGroup: calls, and how they come to a stream.
+struct Turn {
+  std::uint64_t number = 0;  ///< in the order of hand_over
+  bool captured = false;     ///< then it has none
+};
 
 /// What lies in shared memory; zero at first.
 struct Shared {
@@ -85,8 +90,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void abort();
   std::string last_error() const;
 
-  /// Carries out a group, in the order of hand_over. [a stream's thread]
-  void execute(const std::vector<Op>& ops, std::uint64_t ticket);
+  /// Carries out a group. [a stream's thread]
+  void execute(const std::vector<Op>& ops, Turn turn);
+  /// Graphs that hold work of this; its end waits for theirs.
+  std::atomic<int> holders{0};
 
  private:
   void attach(const std::string& device);
@@ -103,6 +110,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   const unsigned char* of(int other) const { return rank_at(other).staging[phase_ % 2]; }
   /// The first meeting of a call also compares it.
   bool meet(const Op& op, bool first);
+  bool take_turn(Turn turn);
   bool compare();
   bool run_collective(const Op& op);
   bool reduce_all(const Op& op);
@@ -126,6 +134,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Shared::Rank* places_ = nullptr;
   Shared::Channel* channels_ = nullptr;
   std::uint64_t phase_ = 0;  // of this rank
+  bool captured_ = false;    // what runs is part of a graph
+  std::atomic<bool> busy_{false};
   std::thread connecting_, sharing_;
   std::atomic<bool> connected_{false}, aborted_{false}, finalizing_{false}, shares_{false};
   std::atomic<int> code_{nccl::kSuccess};
@@ -137,6 +147,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::uint64_t issued_ = 0;
   std::atomic<std::uint64_t> executed_{0};
 };
+
+/// Whether what the stream is given now becomes part of a graph.
+bool is_captured(void* stream);
 
 /// Appends a line to the file of NCCL_DOUBLE_LOG and the rank, where that is set.
 void log_line(int rank, const std::string& line);

@@ -78,9 +78,20 @@ void reduce(const Op& op, const std::vector<const unsigned char*>& from, unsigne
 
 }  // namespace
 
-void Communicator::execute(const std::vector<Op>& ops, std::uint64_t ticket) {
-  // One stream's work after another's, as the calls came.
-  bool well = await([&] { return executed_ >= ticket; });
+// One stream's work after another's, as the calls came. A replay has no turn: who enqueues it keeps it apart.
+bool Communicator::take_turn(Turn turn) {
+  if (!turn.captured && !await([&] { return executed_ >= turn.number; })) return false;
+  if (busy_.exchange(true)) {
+    fail(nccl::kInvalidUsage, "a replay runs beside another operation of its communicator");
+    return false;
+  }
+  captured_ = turn.captured;
+  return true;
+}
+
+void Communicator::execute(const std::vector<Op>& ops, Turn turn) {
+  const bool runs = take_turn(turn);
+  bool well = runs;
   std::vector<const Op*> pairs;
   for (const Op& op : ops) {
     if (is_to_fail("NCCL_DOUBLE_DIE", op.name())) kill(getpid(), SIGKILL);
@@ -95,8 +106,9 @@ void Communicator::execute(const std::vector<Op>& ops, std::uint64_t ticket) {
   }
   if (well && !pairs.empty()) well = run_pairs(pairs);
   while (!well && !aborted_) usleep(100);  // a kernel does not end by itself
-  std::uint64_t mine = ticket;
-  executed_.compare_exchange_strong(mine, ticket + 1);  // a replay has no turn of its own
+  if (runs) busy_ = false;
+  std::uint64_t mine = turn.number;
+  if (!turn.captured) executed_.compare_exchange_strong(mine, turn.number + 1);
 }
 
 bool Communicator::meet(const Op& op, bool first) {
@@ -104,7 +116,7 @@ bool Communicator::meet(const Op& op, bool first) {
   if (first) {
     char* const mine = rank_at(rank).call[phase % 2];
     std::memset(mine, 0, Shared::kText);
-    (op.text() + windows_of(op)).copy(mine, Shared::kText - 1);
+    (op.text() + (captured_ ? ", captured" : "") + windows_of(op)).copy(mine, Shared::kText - 1);
   }
   phase_ = phase;
   rank_at(rank).phase = phase;

@@ -106,7 +106,7 @@ TEST_F(NcclEffective, SaysWhoHasSetIt) {
   expect_in(options_, "interface =eth0 (default), algorithm Tree (" + in_file("NCCL_ALGO") +
                           "), protocol LL (NCCL_PROTO in the environment), channels NCCL's (default) to NCCL's "
                           "(default), register true (default), memory nccl (default), windows false (default), "
-                          "copy_engine false (default), debug off (default), timeout 300 s (default), "
+                          "copy_engine false (default), graphs false (default), debug off (default), timeout 300 s (default), "
                           "scratch_mb 64 (default), share_gpu false (default)");
   options_.protocol = "simple";
   options_.debug = "info";
