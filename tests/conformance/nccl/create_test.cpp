@@ -199,7 +199,7 @@ TEST(NcclCreate, TellsWhatItUsesOnceAndThatTheDoubleIsNoNccl) {
         expect_contains(all,
                         "interface =lo (default), algorithm Ring (option), protocol Simple (option), channels "
                         "NCCL's (default) to 4 (option), register true (default), memory nccl (default), windows false "
-                        "(default), copy_engine false (default), debug off (default)");
+                        "(default), copy_engine false (default), graphs false (default), debug off (default)");
         expect_contains(
             all, "set for NCCL: NCCL_RUNTIME_CONNECT=0, NCCL_SOCKET_IFNAME==lo, NCCL_ALGO=Ring, NCCL_PROTO=Simple");
         expect_contains(all, "this is not NVIDIA's NCCL: the test double");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "cuda_run.hpp"
 
@@ -54,6 +55,17 @@ class EmulatedRuns : public testing::Test {
     EXPECT_EQ(says_double, transport.find("nccl") != std::string::npos);
     return read_file(file);
   }
+  /// How many groups of calls NCCL is asked for by rank 0 meanwhile.
+  static std::size_t groups_asked(const Job& job, const std::string& options, std::string& learned) {
+    const TemporaryFolder folder;
+    setenv("NCCL_DOUBLE_LOG", (folder / "asked").c_str(), 1);
+    learned = trained(job, plugin_line("nccl") + "\n" + options);
+    unsetenv("NCCL_DOUBLE_LOG");
+    const std::string text = read_file(folder / "asked.0"), mark = "group of ";
+    std::size_t count = 0;
+    for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) ++count;
+    return count;
+  }
 };
 
 class Transports : public EmulatedRuns, public testing::WithParamInterface<Job> {};
@@ -67,6 +79,21 @@ TEST_P(Transports, GiveTheSameBits) {
   EXPECT_EQ(trained(GetParam(), plugin_line("nccl")) == shm, true) << "nccl learns something else";
   if (!has_plugin("transport", "ucx")) return;
   EXPECT_EQ(trained(GetParam(), plugin_line("ucx")) == shm, true) << "ucx learns something else";
+}
+
+/// NCCL is asked once more to capture them, in the second of ten steps, and not any more from the third on. Sends and
+/// receives stay outside, and so may all of a job be.
+TEST_P(Transports, ReplayCollectivesWithTheSameBits) {
+  if (const std::string missing = missing_strategy(GetParam().plan); !missing.empty())
+    GTEST_SKIP() << "no strategy `" << missing << "` in this tree";
+  std::string started, replayed;
+  const std::size_t asked = groups_asked(GetParam(), "", started);
+  const std::size_t asked_with = groups_asked(GetParam(), "graphs = true", replayed);
+  ASSERT_FALSE(started.empty());
+  EXPECT_EQ(replayed == started, true) << "with graphs something else is learned";
+  std::cout << asked << " groups, " << asked_with << " with graphs\n";
+  if (GetParam().axes[0].first == std::string("pipeline")) return;
+  EXPECT_LT(asked_with, asked) << "nothing was replayed";
 }
 
 /// The program's arenas are NCCL's memory and windows of it, and end in good order.
