@@ -73,7 +73,8 @@ class Communicator {
                std::uint64_t done_value) {
     if (keeping_)
       keeping_->slots.push_back(slot);
-    else if (begins_) tell_begin(slot, after, after_value, done, done_value);
+    else if (begins_)
+      tell_begin(slot, after, after_value, done, done_value);
     return transport_->start(slot, after, after_value, done, done_value);
   }
   /// Whether it is told which collectives this rank stands in.

@@ -190,7 +190,8 @@ std::string Options::effective(const Functions& nccl) const {
          setting(version, "NCCL_PROTO", protocol != "auto").text() + ", channels " + channels(false).text() + " to " +
          channels(true).text() + ", register " + registration(nccl.can_register()).text() + ", memory " +
          memory_in_use(nccl).text() + ", windows " + windows(nccl).text() + ", copy_engine " + copy_engines().text() +
-         ", graphs " + (graphs ? "true (option)" : "false (default)") + ", debug " + (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
+         ", graphs " + (graphs ? "true (option)" : "false (default)") + ", debug " +
+         (printed.source == "default" ? "off (default)" : printed.text()) + ", timeout " +
          number(timeout, defaults.timeout, " s") + ", scratch_mb " + number(scratch >> 20, defaults.scratch >> 20, "") +
          ", share_gpu " +
          (shares_gpu ? "true (option): each rank is a host of its own to NCCL, and data goes through sockets"

@@ -31,9 +31,10 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("copy_engine", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
                   "all_gather and all_to_all by the device's copy engines where they can, which leaves its "
                   "multiprocessors to kernels; NCCL 2.28 or later, with `windows`"),
-    BALEEN_OPTION("graphs", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
-                  "collectives become part of the CUDA graphs in which the device keeps a program's launches; tested on "
-                  "a double of NCCL only, not yet on a GPU"),
+    BALEEN_OPTION(
+        "graphs", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
+        "collectives become part of the CUDA graphs in which the device keeps a program's launches; tested on "
+        "a double of NCCL only, not yet on a GPU"),
     BALEEN_OPTION("share_gpu", BALEEN_OPTION_BOOL, 0, 1, 0, "false", "", "",
                   "let ranks share a GPU, to try a job of many ranks: NCCL takes each for a host of its "
                   "own, and data goes through sockets"),

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "attendance.hpp"
-#include "ballot.hpp"
 #include "baleen/proposal.hpp"
 #include "baleen/transport.hpp"
+#include "ballot.hpp"
 #include "barriers.hpp"
 #include "engine.hpp"
 #include "known_memory.hpp"

@@ -226,9 +226,8 @@ const baleen_transport_captured_t* transport_captured() {
       },
       [](void* self, void* capture, baleen_event_t* after, std::uint64_t after_value, baleen_event_t* done,
          std::uint64_t done_value) {
-        return guard(Self::of(self).host, [&] {
-          return Self::of(self).member->replayed(capture, after, after_value, done, done_value);
-        });
+        return guard(Self::of(self).host,
+                     [&] { return Self::of(self).member->replayed(capture, after, after_value, done, done_value); });
       },
       [](void* self, void* capture) {
         guard_nothing(Self::of(self).host, "release", [&] { Self::of(self).member->release_capture(capture); });

@@ -181,34 +181,33 @@ TEST(NcclCapture, IsThereOnRequest) {
 
 /// What a thread carries, what may wait for a peer alone, and barriers. Nothing has failed by it.
 TEST(NcclCapture, RefusesWhatCannotBeReplayed) {
-  EXPECT_EQ(run_nccl(2,
-                     [](Rank& rank) {
-                       Recorder recorder(rank);
-                       std::vector<float> in_host(kNumbers, 1);
-                       const OneBuffer host(BALEEN_ALL_REDUCE, in_host.data(), in_host.data(), kNumbers, rank);
-                       OneBuffer pair(rank.rank == 0 ? BALEEN_SEND : BALEEN_RECEIVE, in_host.data(), in_host.data(), 8,
-                                      rank);
-                       pair.spec.root = 1 - rank.rank;
-                       void* const slots[] = {rank.prepare(recorder.group(), host.spec),
-                                              rank.prepare(recorder.group(), pair.spec),
-                                              rank.prepare(recorder.group(), barrier_spec())};
-                       baleen_event_t done{};
-                       expect(recorder.captured().begin(rank.get()) == BALEEN_OK, "no capture");
-                       for (void* slot : slots)
-                         expect(rank.table.start(rank.get(), slot, &recorder.ready(), 1, &done, 1) ==
-                                    BALEEN_UNSUPPORTED,
-                                "it is taken");
-                       expect_contains(rank.host().failure(), "cannot be captured");
-                       void* capture = nullptr;
-                       expect(recorder.captured().end(rank.get(), &capture) == BALEEN_OK, "no end");
-                       recorder.captured().release(rank.get(), capture);
-                       rank.run(slots[0]);
-                       expect(in_host[5] == 2, "the host's buffer is not added up");
-                       expect(event_value(done) == 0 && rank.reason().empty(), "something has failed");
-                       expect_agreed(recorder);
-                     },
-                     kGraphs),
-            "");
+  EXPECT_EQ(
+      run_nccl(
+          2,
+          [](Rank& rank) {
+            Recorder recorder(rank);
+            std::vector<float> in_host(kNumbers, 1);
+            const OneBuffer host(BALEEN_ALL_REDUCE, in_host.data(), in_host.data(), kNumbers, rank);
+            OneBuffer pair(rank.rank == 0 ? BALEEN_SEND : BALEEN_RECEIVE, in_host.data(), in_host.data(), 8, rank);
+            pair.spec.root = 1 - rank.rank;
+            void* const slots[] = {rank.prepare(recorder.group(), host.spec), rank.prepare(recorder.group(), pair.spec),
+                                   rank.prepare(recorder.group(), barrier_spec())};
+            baleen_event_t done{};
+            expect(recorder.captured().begin(rank.get()) == BALEEN_OK, "no capture");
+            for (void* slot : slots)
+              expect(rank.table.start(rank.get(), slot, &recorder.ready(), 1, &done, 1) == BALEEN_UNSUPPORTED,
+                     "it is taken");
+            expect_contains(rank.host().failure(), "cannot be captured");
+            void* capture = nullptr;
+            expect(recorder.captured().end(rank.get(), &capture) == BALEEN_OK, "no end");
+            recorder.captured().release(rank.get(), capture);
+            rank.run(slots[0]);
+            expect(in_host[5] == 2, "the host's buffer is not added up");
+            expect(event_value(done) == 0 && rank.reason().empty(), "something has failed");
+            expect_agreed(recorder);
+          },
+          kGraphs),
+      "");
 }
 
 /// Its device keeps nothing, or it has kept other collectives than the rest: then nobody replays, and all go on.
@@ -223,7 +222,8 @@ TEST(NcclCapture, OneThatRefusesTakesTheOthersAlong) {
         expect(kept == (rank.rank != 1), "the device does not do as it was told");
         expect(!recorder.agree(kept), "they agree");
         const std::vector<std::string> told = rank.host().logged();
-        expect(rank.rank > 0 || told.back().find("and rank 1 none") != std::string::npos, "nobody is told: " + told.back());
+        expect(rank.rank > 0 || told.back().find("and rank 1 none") != std::string::npos,
+               "nobody is told: " + told.back());
         recorder.forget();
         recorder.put(5);
         recorder.enqueue();

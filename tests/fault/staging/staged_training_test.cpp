@@ -43,7 +43,8 @@ class StagedTraining : public testing::TestWithParam<std::string> {
         "[cluster]\nhosts = [{ name = \"localhost\", ranks = 3 }]\n[mesh]\ndata = 3\n[compute]\nplugin = \"cuda\"\n"
         "libraries = [\"" +
             emulated_folder() + "\"]\ncache = \"" + emulated_folder() + "/cache\"\n[transport]\nplugin = \"" +
-            GetParam().substr(0, GetParam().find('_')) + "\"\n" + (has_graphs() ? "graphs = true\n" : "") + "[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
+            GetParam().substr(0, GetParam().find('_')) + "\"\n" + (has_graphs() ? "graphs = true\n" : "") +
+            "[[plan]]\nstrategy = \"zero\"\nstage = 3\n");
     return {build_dir() + "/bin/baleen",
             "run",
             source_dir() + "/tests/parity/mlp.lua",

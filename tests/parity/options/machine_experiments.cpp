@@ -211,7 +211,7 @@ Experiments nccl_experiments() {
   Trial many_sums = of_nccl(asked_of_nccl, {kUnset, "1"});  // of more than a MiB
   many_sums.job.arguments[1] = "dim=160";
   Trial replayed = of_nccl(asked_of_nccl, {});
-  replayed.job.steps = 6;  // from the third on NCCL is asked for less
+  replayed.job.steps = 6;                         // from the third on NCCL is asked for less
   Trial on_one_gpu = of_nccl(asked_of_nccl, {});  // refused, or trained
   on_one_gpu.job.environment.front() = "EMULATED_CUDA_DEVICES=1";
   return {

@@ -140,7 +140,8 @@ void Communicator::enqueue() {
         auto& one = *static_cast<Work*>(argument);
         one.communicator->execute(one.ops, one.turn);
       },
-      work, [](void* argument) {
+      work,
+      [](void* argument) {
         auto* const one = static_cast<Work*>(argument);
         if (one->turn.captured) --one->communicator->holders;
         delete one;

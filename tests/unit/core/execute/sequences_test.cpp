@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::size_t kNoGate = SIZE_MAX;
 
-/// A letter per instruction: l a launch, A to Z the begin of a call, a to k its end, - what no stretch holds, x a launch
-/// that is not due.
+/// A letter per instruction: l a launch, A to Z the begin of a call, a to k its end, - what no stretch holds, x a
+/// launch that is not due.
 std::vector<Instruction> instructions_of(const std::string& text) {
   std::vector<Instruction> all;
   for (const char letter : text) {
@@ -76,9 +76,7 @@ TEST(SequencesCut, EndsAtCallsOfWhichTheOtherEndIsElsewhere) {
 }
 
 /// What is cut out may leave others with one end only.
-TEST(SequencesCut, LooksAgainAfterEachCut) {
-  EXPECT_EQ(cut_text("lllAlllBlllalll"), "[lll]|A[lll]|B[lll]|a[lll]");
-}
+TEST(SequencesCut, LooksAgainAfterEachCut) { EXPECT_EQ(cut_text("lllAlllBlllalll"), "[lll]|A[lll]|B[lll]|a[lll]"); }
 
 }  // namespace
 }  // namespace baleen

@@ -103,11 +103,12 @@ class NcclEffective : public testing::Test {
 TEST_F(NcclEffective, SaysWhoHasSetIt) {
   set("NCCL_PROTO", "LL");
   options_.default_interface = "eth0";
-  expect_in(options_, "interface =eth0 (default), algorithm Tree (" + in_file("NCCL_ALGO") +
-                          "), protocol LL (NCCL_PROTO in the environment), channels NCCL's (default) to NCCL's "
-                          "(default), register true (default), memory nccl (default), windows false (default), "
-                          "copy_engine false (default), graphs false (default), debug off (default), timeout 300 s (default), "
-                          "scratch_mb 64 (default), share_gpu false (default)");
+  expect_in(options_,
+            "interface =eth0 (default), algorithm Tree (" + in_file("NCCL_ALGO") +
+                "), protocol LL (NCCL_PROTO in the environment), channels NCCL's (default) to NCCL's "
+                "(default), register true (default), memory nccl (default), windows false (default), "
+                "copy_engine false (default), graphs false (default), debug off (default), timeout 300 s (default), "
+                "scratch_mb 64 (default), share_gpu false (default)");
   options_.protocol = "simple";
   options_.debug = "info";
   options_.timeout = 20;
