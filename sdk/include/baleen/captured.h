@@ -14,10 +14,10 @@ BALEEN_BEGIN
  * Order: `begin`; the device's `begin`; launches, `start`s and waits; the device's `end`; `end`. Then the host starts
  * the same slots in the same order, uncaptured: nothing is lost by a capture that is not used. When all ranks have come
  * to the same point, `agree` tells whether captures may be replayed. Each replay is: `enter`, a wait of the stream for
- * what it raises, the device's `replay`, `replayed`. Captures are released, and the device's sequences before them, before
- * the groups of their slots are destroyed, before the transport leaves the device, and, after a failure, before anything
- * of the transport is waited for: a library may keep what it aborts until no sequence holds it. A sequence with
- * collectives may then be under way when it is released, and goes on to its end.
+ * what it raises, the device's `replay`, `replayed`, and nothing is started in between. Captures are released, and the
+ * device's sequences before them, before the groups of their slots are destroyed, before the transport leaves the
+ * device, and, after a failure, before anything of the transport is waited for: a library may keep what it aborts until
+ * no sequence holds it. A sequence with collectives may then be under way when it is released, and goes on to its end.
  *
  * Failure: as with `start`. What a replay had under way when the transport fails is told by `done` of `replayed`. */
 #define BALEEN_TRANSPORT_CAPTURED "baleen.transport.captured/1"
