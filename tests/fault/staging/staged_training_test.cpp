@@ -35,8 +35,11 @@ class StagedTraining : public testing::TestWithParam<std::string> {
   StagedTraining(const StagedTraining&) = delete;
 
   static bool has_graphs() { return GetParam() == "nccl_graphs"; }
-  /// Of a step from which on all goes as it goes for ever.
-  static std::string usual_step() { return has_graphs() ? "step 4/" : "step 1/"; }
+  /// Whether all goes soon as it goes for ever.
+  static bool trains(RunningJob& job) {
+    constexpr std::chrono::minutes kLong(4);
+    return has_graphs() ? job.complains("are replayed from now on", kLong) : job.prints("step 1/", 1, kLong);
+  }
   std::vector<std::string> command() const {
     const std::string manifest = folder_.write(
         "ranks.toml",
@@ -58,7 +61,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
 
   double seconds_after_a_kill(int rank) const {
     RunningJob job(command());
-    EXPECT_TRUE(job.prints(usual_step(), 1, std::chrono::minutes(4))) << job.err();
+    EXPECT_TRUE(trains(job)) << job.err();
     const pid_t victim = find_rank(job, rank);
     if (victim <= 0 || ::kill(victim, SIGSTOP) != 0) {
       ADD_FAILURE() << "no process of rank " << rank << " runs";
@@ -81,7 +84,7 @@ class StagedTraining : public testing::TestWithParam<std::string> {
     setenv("EMULATED_CUDA_FAULT", "baleen_cross_entropy@1", 1);
     setenv("EMULATED_CUDA_FAULT_WHEN", (folder_ / name).c_str(), 1);
     RunningJob job(command());
-    EXPECT_TRUE(job.prints(usual_step(), 1, std::chrono::minutes(4))) << job.err();
+    EXPECT_TRUE(trains(job)) << job.err();
     const auto start = std::chrono::steady_clock::now();
     folder_.write(name, "now");
     EXPECT_NE(job.ends().value_or(0), 0) << job.err();
