@@ -52,6 +52,7 @@ class CallScheduler {
     std::uint32_t section = 0;             ///< of its ops
     int own_loop = -1;                     ///< in which its ops stand
     int ready_loop = -1;                   ///< in which the last of its inputs is made
+    std::size_t ready_turn = 0;            ///< of a pipeline schedule: when the last of its inputs is made for good
     int loop = -1;                         ///< in which it begins
     Guard guard = Guard::always;           ///< of its beginning
     bool over = false;
@@ -171,6 +172,7 @@ class CallScheduler {
       for (std::uint32_t call : wanting_[v]) {
         calls_[call].missing.erase(v);
         calls_[call].ready_loop = loop_of(section_);
+        calls_[call].ready_turn = std::max(calls_[call].ready_turn, last_turn(section_));
       }
   }
 
@@ -183,7 +185,23 @@ class CallScheduler {
   bool in_place(const Call& call) const {
     if (call.waits && reached_ < call.place) return false;
     if (lowered_.pipeline.loop >= 0 && call.own_loop == lowered_.pipeline.loop) return section_ == call.section;
-    return call.own_loop < 0 || loop_of(section_) == call.own_loop;
+    return may_visit(call) && (call.own_loop < 0 || loop_of(section_) == call.own_loop);
+  }
+
+  /// A pipeline schedule may run this section for the last time before an earlier one: what is added up there, and calls
+  /// that begin there, would come too late for a call that begins here.
+  bool may_visit(const Call& call) const {
+    return !lowered_.in_pipeline(section_) || call.own_loop >= 0 ||
+           last_turn(section_) >= std::max(call.ready_turn, visited_turn_);
+  }
+
+  /// The number, from 1, of the last action of a pipeline schedule that runs a section; 0: none does.
+  std::size_t last_turn(std::uint32_t section) const {
+    if (!lowered_.in_pipeline(section)) return 0;
+    const auto& actions = lowered_.pipeline.actions;
+    for (std::size_t turn = actions.size(); turn > 0; --turn)
+      if (actions[turn - 1].section == section) return turn;
+    return 0;
   }
 
   /// An input that an earlier call makes is made when that call has begun: it is waited for right before.
@@ -214,6 +232,7 @@ class CallScheduler {
     // In the last micro-batch, unless nothing of the loop stands before it: ranks must begin their calls in one order.
     late_in_loop_ |= call.loop >= 0 && (!visits || call.ready_loop == call.loop);
     if (visits) start.guard = late_in_loop_ ? Guard::last : Guard::first;
+    if (visits) visited_turn_ = std::max(visited_turn_, last_turn(section_));
     call.guard = start.guard;
     start.call_number = number;
     result_.push_back(std::move(start));
@@ -254,7 +273,7 @@ class CallScheduler {
 
   Status begin_and_finish(std::uint32_t call, LowValue value) {
     while (call >= next_) {
-      if (!inputs_made(calls_[next_]))
+      if (!inputs_made(calls_[next_]) || !may_visit(calls_[next_]))
         return internal("the collective of `" + lowered_.values[value].name + "` is needed before call " +
                         std::to_string(next_ + 1) + " of " + std::to_string(calls_.size()) + " can begin");
       begin(next_++);
@@ -307,6 +326,7 @@ class CallScheduler {
   std::uint32_t section_ = 0;              ///< where steps are appended
   std::size_t reached_ = 0;                ///< the place of the step that comes next
   bool late_in_loop_ = false;              ///< a call has begun in the loop that runs beyond its first micro-batch
+  std::size_t visited_turn_ = 0;           ///< the latest `last_turn` of a section that a call visits
   std::size_t section_begin_ = 0;          ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<std::uint32_t> sent_;  ///< calls that are waited for late

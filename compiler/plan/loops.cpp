@@ -1,5 +1,6 @@
 /// \file Finds the loop of every op and orders the ops in sections.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -9,6 +10,7 @@ namespace baleen {
 namespace {
 
 constexpr int kUnset = std::numeric_limits<int>::max();
+constexpr int kOnce = -1;  ///< in place of a loop's number
 
 /// Finds for every op the loop it runs in, or between which loops it runs once.
 ///
@@ -19,7 +21,7 @@ class LoopScheduler {
   explicit LoopScheduler(Graph& graph) : graph_(graph), micro_(graph.mesh().find(kMicroAxis)) {}
 
   Status run() {
-    find_each();
+    BALEEN_TRY(find_each());
     find_earliest();
     find_latest();
     return split_shared();
@@ -45,15 +47,36 @@ class LoopScheduler {
   }
   bool accumulates(const Op& op) const { return op.kind->name == "accumulate_micro"; }
 
-  /// What strategies want in every micro-batch, and all that is computed from it alone.
-  void find_each() {
-    if (micro_ < 0) return;
-    const auto is_each = [&](ValueId v) { return each_.contains(graph_.value(v).producer); };
-    for (OpId id : graph_.ops()) {
+  /// What strategies want in every micro-batch, and what is computed from it alone, as far as a loop needs it. What needs
+  /// it behind the loops, as the gradient of a loss's own term of a parameter does, runs once, and so does all before it.
+  Status find_each() {
+    if (micro_ < 0) return {};
+    std::set<OpId> could;
+    const auto is_each = [&](ValueId v) { return could.contains(graph_.value(v).producer); };
+    const std::vector<OpId> order = graph_.ops();
+    for (OpId id : order) {
       const Op& op = graph_.op(id);
       if (is_cut(op)) continue;
-      if (op.schedule->every_micro_batch || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) each_.insert(id);
+      if (op.schedule->every_micro_batch || std::any_of(op.inputs.begin(), op.inputs.end(), is_each)) could.insert(id);
     }
+    bool copied = false;
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      if (!could.contains(*it)) continue;
+      const std::set<OpId> users = users_of(*it);
+      const auto loops = [&](OpId user) { return each_.contains(user) || is_cut(graph_.op(user)); };
+      if (std::ranges::none_of(users, loops)) continue;
+      each_.insert(*it);
+      if (std::ranges::all_of(users, loops)) continue;
+      BALEEN_TRY(clone_for(*it, kOnce, [&](OpId user) { return !loops(user); }));
+      copied = true;
+    }
+    return copied ? graph_.order_by_need(order) : Status{};
+  }
+
+  std::set<OpId> users_of(OpId id) const {
+    std::set<OpId> users;
+    for (ValueId v : graph_.op(id).outputs) users.insert(graph_.value(v).users.begin(), graph_.value(v).users.end());
+    return users;
   }
 
   void find_earliest() {
@@ -89,12 +112,16 @@ class LoopScheduler {
       for (ValueId v : graph_.op(*it).outputs)
         for (OpId user : graph_.value(v).users) needed.insert(latest_[user]);
       for (int loop : needed)
-        if (loop != latest_[*it]) BALEEN_TRY(clone_for(*it, loop));
+        if (loop != latest_[*it]) {
+          BALEEN_TRY(clone_for(*it, loop, [&](OpId user) { return latest_[user] == loop; }));
+          latest_.resize(graph_.op_count(), loop);
+        }
     }
     return graph_.order_by_need(order);
   }
 
-  Status clone_for(OpId id, int loop) {
+  /// A copy for those users that `takes`; in a loop, or one that runs once.
+  Status clone_for(OpId id, int loop, const std::function<bool(OpId)>& takes) {
     const Op original = graph_.op(id);
     Attributes attributes = original.attributes;
     // Behind what the original has, which may itself be a copy: equal marks would merge the two.
@@ -104,17 +131,17 @@ class LoopScheduler {
     attributes.set("copy", std::move(mark));
     graph_.context() = {original.phase, original.forward_op, original.name, original.where};
     BALEEN_TRY_ASSIGN(const auto copies, graph_.append(original.kind->name, original.inputs, std::move(attributes)));
-    latest_.resize(graph_.op_count(), loop);
-    if (each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
+    if (loop != kOnce && each_.contains(id)) each_.insert(graph_.value(copies[0]).producer);
     Op& copy = graph_.op(graph_.value(copies[0]).producer);
     copy.tags = original.tags;
     copy.schedule = original.schedule;
+    if (loop == kOnce) copy.schedule.edit().every_micro_batch = false;
     if (copy.schedule->bucket) copy.schedule.edit().bucket->loops.push_back(loop);  // copies in one loop run as one
     for (std::size_t i = 0; i < copies.size(); ++i) {
       graph_.value(copies[i]).layout = graph_.value(original.outputs[i]).layout;
       graph_.value(copies[i]).role = graph_.value(original.outputs[i]).role;
       for (OpId user : Ids(graph_.value(original.outputs[i]).users)) {
-        if (latest_[user] != loop) continue;
+        if (!takes(user)) continue;
         const auto inputs = graph_.op(user).inputs;
         for (std::size_t k = 0; k < inputs.size(); ++k)
           if (inputs[k] == original.outputs[i]) BALEEN_TRY(graph_.set_input(user, k, copies[i]));

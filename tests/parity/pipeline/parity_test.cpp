@@ -72,6 +72,7 @@ std::vector<Further> further() {
   };
   const std::vector<std::string> everything{"layers=4",    "accumulate=4", "tied",     "clip=0.5",
                                             "dropout=0.2", "masked=101",   "hidden=33"};
+  const std::vector<std::string> many{"layers=7", "batch=16", "accumulate=8", "clip=0.5"};
   const auto tokens = [&](const char* context) {
     std::vector<std::string> all = everything;
     all.emplace_back(context);
@@ -86,6 +87,13 @@ std::vector<Further> further() {
        with("tensor", "", "zero_bubble") + "[[plan]]\nstrategy = \"sequence\"\nmode = \"megatron\"\n",
        "gpt",
        tokens("context=13")},
+      // Sums that begin while micro-batches are under way: a V's last gradients of one chunk are made behind those of the other.
+      {"BucketsBesideAV", {{"pipeline", 2}, {"data", 2}}, with("data", "bucket_mb = 0\n", "zero_bubble_v"), "gpt", many},
+      {"ShardsBesideAV",
+       {{"pipeline", 2}, {"data", 2}},
+       with("zero", "stage = 1\nbucket_mb = 0\n", "zero_bubble_v"),
+       "gpt",
+       many},
       {"ThreeRanksFiveBlocks", {{"pipeline", 3}}, pipeline_entry(""), "gpt", {"layers=5", "batch=12", "accumulate=6"}},
       {"ThreeChunks",
        {{"pipeline", 2}},

@@ -107,6 +107,29 @@ TEST(PlanLoops, WhatReadsNoBatchRunsOnceBeforeTheLoopThatReadsIt) {
   expect_computes(scheduled, m.graph);
 }
 
+/// A parameter that is gathered in every micro-batch, and a term of the loss that reads it without the batch: the term,
+/// its gradient, the norm of all gradients and the updates are no matter of a micro-batch.
+TEST(PlanLoops, WhatNoLoopNeedsRunsOnceThoughItReadsWhatRunsInEveryMicroBatch) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {6, 4}), w = m.parameter("w", {4, 4});
+  const ValueId gathered = m.unary(BALEEN_X_TANH, w), other = m.unary(BALEEN_X_EXP, w);
+  for (const ValueId v : {gathered, other})
+    m.graph.op(m.graph.value(v).producer).schedule.edit().every_micro_batch = true;
+  const ValueId product = m.sum(m.matmul("bi,io->bo", x, m.binary(BALEEN_X_MUL, gathered, other)), {0, 1});
+  const ValueId term = m.sum(m.binary(BALEEN_X_MUL, gathered, gathered), {0, 1});
+  m.output("y", m.binary(BALEEN_X_ADD, product, term));
+  m.assign(w, m.binary(BALEEN_X_SUB, w, m.scale(gathered, 0.5)));
+  const ScheduledGraph scheduled = cut_and_schedule(m.graph, 3);
+  EXPECT_EQ(outline(scheduled), "forward@0 forward") << print(scheduled.graph);
+  EXPECT_EQ(section_of(scheduled, gathered).loop, 0);
+  EXPECT_EQ(section_of(scheduled, term).loop, -1);
+  const auto is = [](const char* kind) { return [kind](const Op& op) { return op.kind->name == kind; }; };
+  EXPECT_EQ(count(scheduled, [](const Op& op) { return op.schedule->every_micro_batch; }), 2u)
+      << "one copy for what runs once is not of every micro-batch";
+  for (const OpId id : scheduled.sections[0].ops) EXPECT_FALSE(is("assign")(scheduled.graph.op(id)));
+  EXPECT_EQ(count(scheduled, is("assign")), 1u);
+}
+
 TEST(PlanLoops, AGraphWithoutABatchRunsOnce) {
   GraphMaker m;
   const ValueId w = m.parameter("w", {4});
