@@ -48,6 +48,7 @@ class CallScheduler {
     OpId op = kNone;
     std::size_t place = 0;                 ///< of its last op in the order of ops
     std::optional<std::size_t> turn = {};  ///< to be prepared, where that is not the order of beginning
+    bool sends = false;                    ///< to one rank, not along a group
     bool waits = false;                    ///< begins in its place, no sooner
     std::uint32_t section = 0;             ///< of its ops
     int own_loop = -1;                     ///< in which its ops stand
@@ -95,6 +96,7 @@ class CallScheduler {
         call.own_loop = loop_of(call.section);
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
+        call.sends |= step.call->op == BALEEN_SEND;
         for (LowValue v : step.reads) {
           std::set<LowValue> sources;
           sources_of(v, sources);
@@ -142,11 +144,19 @@ class CallScheduler {
     const int next = section_ + 1 < lowered_.sections.size() ? loop_of(section_ + 1) : -1;
     if (next == loop_of(section_) && (!lowered_.in_pipeline(section_) || lowered_.sections[section_].ahead)) return;
     for (std::uint32_t number : std::exchange(open_in_loop_, {})) {
-      if (lowered_.in_pipeline(section_) && calls_[number].writes.empty())
+      if (lowered_.in_pipeline(section_) && calls_[number].writes.empty() && !shares_fetched(calls_[number]))
         finish_late(number);
       else
         finish_call(number);
     }
+  }
+
+  /// What is fetched from an offload store is there for its section alone. Who shares it with ranks of its own stage need
+  /// not wait for long: these do the same at the same time.
+  bool shares_fetched(const Call& call) const {
+    return !call.sends && std::ranges::any_of(call.reads, [&](LowValue v) {
+      return lowered_.storage_of(v).kind == Storage::Kind::offloaded;
+    });
   }
 
   void finish_late(std::uint32_t number) {

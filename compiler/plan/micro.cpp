@@ -13,6 +13,13 @@ bool is_batch_input(const Value& value) {
   return value.role == Role::input && value.rank() > 0 && value.axis(0) == "batch";
 }
 
+std::int64_t nearest_divisor(std::int64_t batch, std::int64_t count) {
+  std::int64_t best = 1;
+  for (std::int64_t d = 1; d <= batch; ++d)
+    if (batch % d == 0 && std::abs(d - count) < std::abs(best - count)) best = d;
+  return best;
+}
+
 /// Walks the graph once in topological order and decides each value's placement on `micro`.
 class MicroSharder {
  public:
@@ -71,21 +78,8 @@ class MicroSharder {
 
   Status visit_source(const Op& op) {
     Value& value = graph_.value(op.outputs[0]);
-    if (!is_batch_input(value)) return {};
-    if (value.shape[0] % count_ != 0)
-      return invalid("input `" + value.name + "`: a batch of " + std::to_string(value.shape[0]) +
-                     " does not divide into " + std::to_string(count_) + " micro-batches; take a batch of " +
-                     std::to_string((value.shape[0] / count_ + 1) * count_) + ", or accumulate over " +
-                     std::to_string(nearest_divisor(value.shape[0])));
-    place(value.id, Placement::shard(0));
+    if (is_batch_input(value)) place(value.id, Placement::shard(0));
     return {};
-  }
-
-  std::int64_t nearest_divisor(std::int64_t batch) const {
-    std::int64_t best = 1;
-    for (std::int64_t d = 1; d <= batch; ++d)
-      if (batch % d == 0 && std::abs(d - count_) < std::abs(best - count_)) best = d;
-    return best;
   }
 
   Status visit(OpId id) {
@@ -167,7 +161,7 @@ class MicroSharder {
   }
 
   /// A copy of a whole or partial value that is computed per micro-batch: possible for pointwise values (masks, random
-  /// numbers, the gradient of a mean over the batch), also where they come from other ranks.
+  /// numbers, the gradient of a mean over the batch) and what is pointwise of such, also where they come from other ranks.
   Result<ValueId> computed_in_pieces(ValueId v, std::size_t dim, OpId user) {
     const Op* producer = graph_.producer(v);
     if (producer && producer->kind->has(kStructural) && producer->attributes.has("from")) {
@@ -175,18 +169,25 @@ class MicroSharder {
       BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(conversion.inputs[0], dim, user));
       return piece_of_copy(conversion, piece, v, dim, conversion.attributes);
     }
-    const bool possible = producer && producer->kind->has(kPointwise) && producer->outputs.size() == 1 &&
-                          std::all_of(producer->inputs.begin(), producer->inputs.end(), [&](ValueId x) {
-                            return graph_.value(x).rank() == 0 || graph_.value(x).shape[dim] == 1;
-                          });
-    if (!possible) return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
+    if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1)
+      return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
+    if (const auto found = pieces_.find({v, dim}); found != pieces_.end()) return found->second;
     Op copy = *producer;
     for (ValueId& x : copy.inputs) {
-      BALEEN_TRY_ASSIGN(x, whole(x));
+      const bool is_batch = graph_.value(x).rank() > 0 && graph_.value(x).shape[dim] != 1;
+      BALEEN_TRY_ASSIGN(x, is_batch ? inner_piece(x, dim, user) : whole(x));
     }
     Attributes attributes = copy.attributes;
-    attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim)}));
+    // Of this value: another one may be computed alike and lie otherwise.
+    attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim), static_cast<std::int64_t>(v)}));
     return piece_of_copy(std::move(copy), kNone, v, dim, std::move(attributes));
+  }
+
+  /// What several values are computed from is there once.
+  Result<ValueId> inner_piece(ValueId v, std::size_t dim, OpId user) {
+    BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(v, dim, user));
+    pieces_[{v, dim}] = piece;
+    return piece;
   }
 
   /// The op once more, in each micro-batch; of `input` in place of its own, if there is one.
@@ -267,13 +268,28 @@ class MicroSharder {
   std::int64_t count_;
   std::set<ValueId> needed_whole_;
   std::map<ValueId, ValueId> whole_;
+  std::map<std::pair<ValueId, std::size_t>, ValueId> pieces_;  ///< by value and dimension: of those that others read
   std::map<ValueId, int> barriers_;
 };
 
 }  // namespace
 
+Status check_batch(const Graph& graph, std::int64_t micro_batches) {
+  for (const OpId id : graph.ops())
+    for (const ValueId v : graph.op(id).outputs) {
+      const Value& value = graph.value(v);
+      if (!is_batch_input(value) || value.shape[0] % micro_batches == 0) continue;
+      return invalid("input `" + value.name + "`: a batch of " + std::to_string(value.shape[0]) +
+                     " does not divide into " + std::to_string(micro_batches) + " micro-batches; take a batch of " +
+                     std::to_string((value.shape[0] / micro_batches + 1) * micro_batches) + ", or accumulate over " +
+                     std::to_string(nearest_divisor(value.shape[0], micro_batches)));
+    }
+  return {};
+}
+
 Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   if (micro_batches == 1) return {};
+  BALEEN_TRY(check_batch(graph, micro_batches));
   Mesh mesh = graph.mesh();
   mesh.axes.push_back({kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
@@ -281,7 +297,9 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   Graph draft = graph;
   MicroSharder first(draft, micro_batches);
   BALEEN_TRY(first.run());
-  return MicroSharder(graph, micro_batches, first.accumulated()).run();
+  BALEEN_TRY(MicroSharder(graph, micro_batches, first.accumulated()).run());
+  graph.remove_dead();  // what has copies in pieces alone
+  return {};
 }
 
 }  // namespace baleen

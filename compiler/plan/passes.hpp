@@ -82,6 +82,9 @@ std::uint64_t working_peak(const ScheduledGraph& scheduled);
 /// fills), then only the part is computed.
 Status cut_producers(Graph& graph);
 
+/// Fails where the rows of an input with the logical axis "batch" do not divide into so many micro-batches.
+Status check_batch(const Graph& graph, std::int64_t micro_batches);
+
 /// Cuts the graph into `micro_batches` along the inputs' dimension with the logical axis "batch": sets every value's
 /// layout on the mesh's last axis `micro`, which it adds, and inserts `accumulate_micro` where a partial value is
 /// needed whole. A dimension is cut into micro-batches before it is cut over ranks: each micro-batch is cut alike,

@@ -69,8 +69,11 @@ class TensorFiles : public TensorSource {
   }
 
   Status add(const Registry& plugins, const std::string& path) {
-    BALEEN_TRY_ASSIGN(TensorFormat format, tensor_format_of(plugins, path));
-    auto& file = *files_.emplace_back(std::make_unique<OpenFile>(std::move(format)));
+    Result<TensorFormat> format = tensor_format_of(plugins, path);
+    std::error_code none;  // a folder whose name is mistyped has no ending
+    if (!format && !std::filesystem::exists(path, none)) return Error{BALEEN_NOT_FOUND, "no such file or folder", path};
+    if (!format) return format.error();
+    auto& file = *files_.emplace_back(std::make_unique<OpenFile>(std::move(*format)));
     const Plugin& plugin = file.format.plugin;
     BALEEN_TRY(plugin.check(file.format.table->open(plugin.host(), abi(path), &file.reader)));
     const baleen_named_tensor_t* tensors = nullptr;

@@ -60,7 +60,7 @@ class Pipeline : public Strategy {
     BALEEN_TRY_ASSIGN(Options options, read_options(settings));
     const std::uint32_t ranks = axis == kNoAxis ? 1 : static_cast<std::uint32_t>(mesh.size(axis));
     auto made = std::make_unique<Pipeline>(axis, ranks, std::move(options));
-    if (ranks > 1) BALEEN_TRY(made->table_for(4 * ranks));  // what is wrong with any micro-batches
+    if (ranks > 1) BALEEN_TRY(made->table_for(made->extents(4 * ranks)));  // what is wrong with any micro-batches
     return made;
   }
 
@@ -105,17 +105,26 @@ class Pipeline : public Strategy {
   }
 
  private:
-  Extents extents(std::uint32_t micro_batches) const { return {ranks_, micro_batches, options_.chunks}; }
+  Extents extents(std::uint32_t micro_batches, std::int64_t rows = 0) const {
+    return {ranks_, micro_batches, options_.chunks, rows};
+  }
+  static std::int64_t rows_of(GraphView graph) {
+    for (baleen_value_t id = 0; id < graph.value_count(); ++id) {
+      const baleen_value_info_t value = graph.value(id);
+      if (value.role == BALEEN_ROLE_INPUT && value.rank > 0 && view(value.axes[0]) == "batch") return value.shape[0];
+    }
+    return 0;
+  }
   Order order() const { return options_.schedule == "zero_bubble_v" ? Order::back : Order::round; }
   /// The rank that has a stage.
   baleen_placement_t here(std::uint32_t stage) const {
     return at(static_cast<int>(rank_of(order(), extents(1), stage)));
   }
 
-  Result<Table> table_for(std::uint32_t micro_batches) const {
+  Result<Table> table_for(const Extents& extents) const {
     if (const auto kind = kinds_by_name().find(options_.schedule); kind != kinds_by_name().end())
-      return make_table(kind->second, extents(micro_batches));
-    Table table{extents(micro_batches), Order::round, {}};
+      return make_table(kind->second, extents);
+    Table table{extents, Order::round, {}};
     for (const std::string& line : options_.table) {
       BALEEN_TRY_ASSIGN(Actions actions, parse_actions(line));
       table.ranks.push_back(std::move(actions));
@@ -132,9 +141,10 @@ class Pipeline : public Strategy {
       if (micro_batches < ranks_ && options_.schedule != "table")
         return invalid("a pipeline of " + std::to_string(ranks_) + " ranks needs " + std::to_string(ranks_) +
                        " micro-batches or more to keep them busy, and gradient_accumulation_steps is " +
-                       std::to_string(micro_batches) + "; set gradient_accumulation_steps = " +
-                       std::to_string(2 * ranks_) + ", or make the axis smaller");
-      BALEEN_TRY_ASSIGN(Table table, table_for(micro_batches));
+                       std::to_string(micro_batches) + "; " +
+                       set_micro_batches(extents(micro_batches, rows_of(graph)), 2 * ranks_, 1) +
+                       ", or make the axis smaller");
+      BALEEN_TRY_ASSIGN(Table table, table_for(extents(micro_batches, rows_of(graph))));
       BALEEN_TRY(check_table(table));
       table_ = std::move(table);
     }

@@ -2,6 +2,7 @@
 #include "table.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace baleen::pipeline {
 
@@ -33,6 +34,18 @@ bool Table::tells_weights_apart() const {
   });
 }
 
+std::string set_micro_batches(const Extents& extents, std::uint32_t wish, std::uint32_t step) {
+  const std::string set = "set gradient_accumulation_steps = ";
+  std::int64_t best = 0;
+  for (std::int64_t count = step; count <= extents.rows; count += step)
+    if (extents.rows % count == 0 && count >= extents.ranks && std::abs(count - wish) < std::abs(best - wish))
+      best = count;
+  if (best > 0) return set + std::to_string(best);
+  if (extents.rows == 0) return set + std::to_string(wish);
+  return set + std::to_string(wish) + " and batch = " + std::to_string((extents.rows + wish - 1) / wish * wish) +
+         " (" + std::to_string(extents.rows) + " rows do not divide into so many)";
+}
+
 Result<Table> make_table(Kind kind, const Extents& extents) {
   const std::string chunks = std::to_string(extents.chunks);
   const auto one_chunk = [&](const char* name) {
@@ -53,8 +66,9 @@ Result<Table> make_table(Kind kind, const Extents& extents) {
       if (extents.micro_batches % extents.ranks == 0) return interleaved(extents);
       return invalid("the schedule \"interleaved\" takes micro-batches in groups of the " +
                      std::to_string(extents.ranks) + " ranks of its axis, and there are " +
-                     std::to_string(extents.micro_batches) + "; set gradient_accumulation_steps = " +
-                     std::to_string((extents.micro_batches / extents.ranks + 1) * extents.ranks) +
+                     std::to_string(extents.micro_batches) + "; " +
+                     set_micro_batches(extents, (extents.micro_batches / extents.ranks + 1) * extents.ranks,
+                                       extents.ranks) +
                      ", or take schedule = \"looped\"");
     case Kind::zero_bubble_v:
       if (extents.chunks == 2) return zero_bubble_v(extents);

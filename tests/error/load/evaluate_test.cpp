@@ -29,6 +29,7 @@ class Evaluate : public testing::Test {
 TEST_F(Evaluate, NeedsParameters) {
   expect_refused({"evaluate", job("0.5")}, "--load is required (see `baleen evaluate --help`)");
   expect_refused({"evaluate", job("0.5"), "--load", folder_ / "none.safetensors"}, "none.safetensors");
+  expect_refused({"evaluate", job("0.5"), "--load", folder_ / "chekpoints"}, "chekpoints: no such file or folder");
 }
 
 TEST_F(Evaluate, NeedsRowsHeldOut) {

@@ -18,7 +18,7 @@ const MeshAxes kTwo{{"pipeline", 2}}, kFour{{"pipeline", 4}};
 
 TEST(PipelineRefusal, TooFewMicroBatches) {
   expect_refused(
-      kFour, "", {"layers=4", "accumulate=2"},
+      kFour, "", {"layers=4", "batch=16", "accumulate=2"},
       "a pipeline of 4 ranks needs 4 micro-batches or more to keep them busy, and gradient_accumulation_steps "
       "is 2; set gradient_accumulation_steps = 8, or make the axis smaller");
 }
@@ -26,7 +26,17 @@ TEST(PipelineRefusal, TooFewMicroBatches) {
 TEST(PipelineRefusal, MicroBatchesThatDoNotDivide) {
   expect_refused(kFour, schedule_option("interleaved"), {"layers=8", "batch=18", "accumulate=6"},
                  "takes micro-batches in groups of the 4 ranks of its axis, and there are 6; set "
-                 "gradient_accumulation_steps = 8, or take schedule = \"looped\"");
+                 "gradient_accumulation_steps = 8 and batch = 24 (18 rows do not divide into so many), or take schedule");
+}
+
+/// What is proposed can be done.
+TEST(PipelineRefusal, ProposesMicroBatchesThatTheBatchDividesInto) {
+  expect_refused(kTwo, "", {"layers=4", "batch=6", "accumulate=1"},
+                 "set gradient_accumulation_steps = 3, or make the axis smaller");
+  expect_refused(kTwo, "", {"layers=4", "batch=1", "accumulate=1"},
+                 "set gradient_accumulation_steps = 4 and batch = 4 (1 rows do not divide into so many)");
+  expect_refused(kTwo, schedule_option("interleaved"), {"layers=4", "batch=18", "accumulate=3"},
+                 "set gradient_accumulation_steps = 2, or take schedule = \"looped\"");
 }
 
 TEST(PipelineRefusal, MoreStagesThanLayers) {
