@@ -151,8 +151,8 @@ class CallScheduler {
     }
   }
 
-  /// What is fetched from an offload store is there for its section alone. Who shares it with ranks of its own stage need
-  /// not wait for long: these do the same at the same time.
+  /// What is fetched from an offload store is there for its section alone. Who shares it with ranks of its own stage
+  /// need not wait for long: these do the same at the same time.
   bool shares_fetched(const Call& call) const {
     return !call.sends && std::ranges::any_of(call.reads, [&](LowValue v) {
       return lowered_.storage_of(v).kind == Storage::Kind::offloaded;
@@ -198,8 +198,8 @@ class CallScheduler {
     return may_visit(call) && (call.own_loop < 0 || loop_of(section_) == call.own_loop);
   }
 
-  /// A pipeline schedule may run this section for the last time before an earlier one: what is added up there, and calls
-  /// that begin there, would come too late for a call that begins here.
+  /// A pipeline schedule may run this section for the last time before an earlier one: what is added up there, and
+  /// calls that begin there, would come too late for a call that begins here.
   bool may_visit(const Call& call) const {
     return !lowered_.in_pipeline(section_) || call.own_loop >= 0 ||
            last_turn(section_) >= std::max(call.ready_turn, visited_turn_);

@@ -200,9 +200,8 @@ class TransferScheduler {
       const StepNumber last = uses.parts.back().back();
       const bool in_loop = loop_of(s) >= 0 || loop_of(last) >= 0;
       // Behind a loop a call that it began may end: what comes then is no part of what the loop uses.
-      const bool leaves = !uses.made && loop_of(s) < 0 && std::ranges::any_of(uses.parts.back(), [&](StepNumber other) {
-        return loop_of(other) >= 0;
-      });
+      const bool leaves = !uses.made && loop_of(s) < 0 &&
+                          std::ranges::any_of(uses.parts.back(), [&](StepNumber other) { return loop_of(other) >= 0; });
       const bool enters =
           leaves || (uses.made ? loop_of(s) != loop_of(last) : in_loop && steps_[last].section != step.section);
       const Storage& storage = lowered_.storages[root];
@@ -300,9 +299,10 @@ class TransferScheduler {
 
   Status check(const State& state) const {
     if (is_sent_late_.contains(lowered_.root_of(state.old)))
-      return unsupported("`" + lowered_.values[state.old].name +
-                         "` is offloaded, and a stage of a pipeline sends it to another one in every micro-batch; leave "
-                         "it out of what is offloaded");
+      return unsupported(
+          "`" + lowered_.values[state.old].name +
+          "` is offloaded, and a stage of a pipeline sends it to another one in every micro-batch; leave "
+          "it out of what is offloaded");
     if (!state.made || state.old == state.next || (loop_of(*state.first) < 0 && loop_of(*state.made) < 0)) return {};
     return unsupported("`" + lowered_.values[state.old].name +
                        "` is offloaded, and a loop over micro-batches assigns it; leave it out of what is offloaded");
@@ -386,7 +386,7 @@ class TransferScheduler {
   HostUpdates on_host_;
   std::vector<State> states_;
   std::set<std::uint32_t> is_sent_late_;  ///< roots that a call reads which is over in a later micro-batch
-  std::vector<StepNumber> updates_;  ///< the steps that use some state first, ascending
+  std::vector<StepNumber> updates_;       ///< the steps that use some state first, ascending
   const std::uint32_t first_slot_;
   std::vector<OutsideSlot> outside_;
   std::uint32_t transfers_ = 0;

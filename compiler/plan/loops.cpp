@@ -47,8 +47,9 @@ class LoopScheduler {
   }
   bool accumulates(const Op& op) const { return op.kind->name == "accumulate_micro"; }
 
-  /// What strategies want in every micro-batch, and what is computed from it alone, as far as a loop needs it. What needs
-  /// it behind the loops, as the gradient of a loss's own term of a parameter does, runs once, and so does all before it.
+  /// What strategies want in every micro-batch, and what is computed from it alone, as far as a loop needs it. What
+  /// needs it behind the loops, as the gradient of a loss's own term of a parameter does, runs once, and so does all
+  /// before it.
   Status find_each() {
     if (micro_ < 0) return {};
     std::set<OpId> could;

@@ -161,7 +161,8 @@ class MicroSharder {
   }
 
   /// A copy of a whole or partial value that is computed per micro-batch: possible for pointwise values (masks, random
-  /// numbers, the gradient of a mean over the batch) and what is pointwise of such, also where they come from other ranks.
+  /// numbers, the gradient of a mean over the batch) and what is pointwise of such, also where they come from other
+  /// ranks.
   Result<ValueId> computed_in_pieces(ValueId v, std::size_t dim, OpId user) {
     const Op* producer = graph_.producer(v);
     if (producer && producer->kind->has(kStructural) && producer->attributes.has("from")) {

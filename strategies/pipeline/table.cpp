@@ -42,8 +42,8 @@ std::string set_micro_batches(const Extents& extents, std::uint32_t wish, std::u
       best = count;
   if (best > 0) return set + std::to_string(best);
   if (extents.rows == 0) return set + std::to_string(wish);
-  return set + std::to_string(wish) + " and batch = " + std::to_string((extents.rows + wish - 1) / wish * wish) +
-         " (" + std::to_string(extents.rows) + " rows do not divide into so many)";
+  return set + std::to_string(wish) + " and batch = " + std::to_string((extents.rows + wish - 1) / wish * wish) + " (" +
+         std::to_string(extents.rows) + " rows do not divide into so many)";
 }
 
 Result<Table> make_table(Kind kind, const Extents& extents) {
@@ -64,12 +64,11 @@ Result<Table> make_table(Kind kind, const Extents& extents) {
     case Kind::looped: return looped(extents);
     case Kind::interleaved:
       if (extents.micro_batches % extents.ranks == 0) return interleaved(extents);
-      return invalid("the schedule \"interleaved\" takes micro-batches in groups of the " +
-                     std::to_string(extents.ranks) + " ranks of its axis, and there are " +
-                     std::to_string(extents.micro_batches) + "; " +
-                     set_micro_batches(extents, (extents.micro_batches / extents.ranks + 1) * extents.ranks,
-                                       extents.ranks) +
-                     ", or take schedule = \"looped\"");
+      return invalid(
+          "the schedule \"interleaved\" takes micro-batches in groups of the " + std::to_string(extents.ranks) +
+          " ranks of its axis, and there are " + std::to_string(extents.micro_batches) + "; " +
+          set_micro_batches(extents, (extents.micro_batches / extents.ranks + 1) * extents.ranks, extents.ranks) +
+          ", or take schedule = \"looped\"");
     case Kind::zero_bubble_v:
       if (extents.chunks == 2) return zero_bubble_v(extents);
       return invalid("the schedule \"zero_bubble_v\" has two chunks of the model on each rank, and `chunks` is " +

@@ -55,8 +55,8 @@ const std::map<std::string, Kind, std::less<>>& kinds_by_name();
 /// interleaved needs micro-batches that are a multiple of the ranks, zero_bubble_v two chunks, those that are no looped
 /// or interleaved one, one chunk.
 Result<Table> make_table(Kind kind, const Extents& extents);
-/// For the user: "set gradient_accumulation_steps = 8", about `wish` micro-batches, a multiple of `step` that is no fewer
-/// than the ranks and divides the batch; where there is none, `wish` of them with a batch that they divide.
+/// For the user: "set gradient_accumulation_steps = 8", about `wish` micro-batches, a multiple of `step` that is no
+/// fewer than the ranks and divides the batch; where there is none, `wish` of them with a batch that they divide.
 std::string set_micro_batches(const Extents& extents, std::uint32_t wish, std::uint32_t step);
 
 /// Huang et al., arXiv 1811.06965: all forward passes, then all backward passes.

@@ -63,6 +63,16 @@ INSTANTIATE_TEST_SUITE_P(
         Mix{"Recompute", kOne, plan_entry("recompute", "mode = \"full\"\n"), {"accumulate=2"}, kParameters},
         Mix{"Tensor", {{"tensor", 2}}, plan_entry("tensor"), {}, kParameters},
         Mix{"Pipeline", {{"pipeline", 2}}, plan_entry("pipeline"), {"accumulate=4"}, kParameters},
+        Mix{"GridsInAPipeline",  // ranks of a stage share their parts in every micro-batch
+            {{"pipeline", 2}, {"tensor", 4}},
+            plan_entry("pipeline") + plan_entry("tensor", "mode = \"2d\"\n"),
+            {"accumulate=4"},
+            kParameters},
+        Mix{"GridsInAPipelineFarAhead",
+            {{"pipeline", 2}, {"tensor", 4}},
+            plan_entry("pipeline") + plan_entry("tensor", "mode = \"2d\"\n"),
+            {"accumulate=4"},
+            kParameters + "ahead = 5\n"},
         Mix{"SomeByName", kOne, "", {}, "min_elements = 16\nparameters = [\"*.0.*\"]\nfraction = 0.5\n"}),
     [](const auto& one) { return one.param.name; });
 

@@ -87,8 +87,13 @@ std::vector<Further> further() {
        with("tensor", "", "zero_bubble") + "[[plan]]\nstrategy = \"sequence\"\nmode = \"megatron\"\n",
        "gpt",
        tokens("context=13")},
-      // Sums that begin while micro-batches are under way: a V's last gradients of one chunk are made behind those of the other.
-      {"BucketsBesideAV", {{"pipeline", 2}, {"data", 2}}, with("data", "bucket_mb = 0\n", "zero_bubble_v"), "gpt", many},
+      // Sums that begin while micro-batches are under way: a V's last gradients of one chunk are made behind those of
+      // the other.
+      {"BucketsBesideAV",
+       {{"pipeline", 2}, {"data", 2}},
+       with("data", "bucket_mb = 0\n", "zero_bubble_v"),
+       "gpt",
+       many},
       {"ShardsBesideAV",
        {{"pipeline", 2}, {"data", 2}},
        with("zero", "stage = 1\nbucket_mb = 0\n", "zero_bubble_v"),

@@ -48,8 +48,7 @@ TEST(PlanLoops, OneMicroBatchRunsForwardBackwardAndUpdateOnce) {
 /// outlives its micro-batch; before it run shapes of parameters. What has pieces in the loop alone runs nowhere else.
 TEST(PlanLoops, TheWeightIsCountedInALoopBeforeThatOfForwardAndBackward) {
   const ScheduledGraph scheduled = training(2);
-  EXPECT_EQ(outline(scheduled), "forward@0 forward backward forward@1 backward@1 update")
-      << print(scheduled.graph);
+  EXPECT_EQ(outline(scheduled), "forward@0 forward backward forward@1 backward@1 update") << print(scheduled.graph);
   EXPECT_EQ(section_of(scheduled, scheduled.graph.output("weight")).loop, 0);
   EXPECT_EQ(section_of(scheduled, scheduled.graph.output("loss")).loop, 1);
 }
