@@ -2,10 +2,10 @@
 #pragma once
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -41,7 +41,11 @@ class TemporaryFolder {
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::array<char, 65'536> part;
+  while (file.read(part.data(), part.size()), file.gcount() > 0)
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  return text;
 }
 
 }  // namespace baleen::test
