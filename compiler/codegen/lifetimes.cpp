@@ -65,7 +65,8 @@ class LifetimeFinder {
   std::vector<std::uint32_t> kept_in_loops() const {
     std::vector<std::uint32_t> kept;
     for (const LoweredOp& op : lowered_.ops)
-      if (op.means == LoweringKind::accumulate) kept.push_back(lowered_.root_of(op.op.outputs[0]));
+      if (op.means == LoweringKind::accumulate && lowered_.has_storage(op.op.outputs[0]))
+        kept.push_back(lowered_.root_of(op.op.outputs[0]));
     for (const ProgramStep& step : steps_)
       if (step.guard != Guard::always && !step.late)
         for (const auto* list : {&step.reads, &step.writes})

@@ -152,6 +152,8 @@ struct Lowered {
   /// The storage whose bytes a storage has.
   std::uint32_t root(std::uint32_t storage) const;
   std::uint32_t root_of(LowValue value) const { return root(values[value].view.storage); }
+  /// Not what this rank makes for nobody: a sum that only another rank's part is taken of.
+  bool has_storage(LowValue value) const { return values[value].view.storage != kNone; }
   const Storage& storage_of(LowValue value) const { return storages[root_of(value)]; }
   /// Whether a value takes up its own storage to the last element, in row-major order.
   bool fills_storage(LowValue value) const;

@@ -91,7 +91,7 @@ class TransferScheduler {
     if (all.empty()) return all;
     for (const auto& [name, v] : lowered_.outputs) all.erase(lowered_.root_of(v));
     for (const LoweredOp& op : lowered_.ops)
-      if (op.means == LoweringKind::accumulate)
+      if (op.means == LoweringKind::accumulate && lowered_.has_storage(op.op.outputs[0]))
         if (const auto sum = all.find(lowered_.root_of(op.op.outputs[0])); sum != all.end()) sum->second.is_sum = true;
     std::map<std::uint32_t, std::uint32_t> sections;  // of the pipeline that touch it
     for (StepNumber s = 0; s < steps_.size(); ++s)

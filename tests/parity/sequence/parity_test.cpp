@@ -154,5 +154,14 @@ INSTANTIATE_TEST_SUITE_P(Megatron, SequenceParity, ::testing::ValuesIn(around_te
 INSTANTIATE_TEST_SUITE_P(Zero, SequenceParity, ::testing::ValuesIn(with_zero()), name_of);
 INSTANTIATE_TEST_SUITE_P(Mixes, SequenceParity, ::testing::ValuesIn(mixes()), name_of);
 
+/// Ranks that keep no term add up a sum over micro-batches that they have no use for.
+TEST(SequenceOfShiftedCopies, ComputesWhatOneRankComputes) {
+  verify_parity("shifted",
+                manifest_of({{"data", 4}, {"sequence", 2}},
+                            "[[plan]]\nstrategy = \"data\"\n"
+                            "[[plan]]\nstrategy = \"sequence\"\n"),
+                {});
+}
+
 }  // namespace
 }  // namespace baleen::test
