@@ -1,5 +1,5 @@
--- A convolution over the sequence, of shifted copies that every rank makes as a whole: each term of its gradient is kept
--- by one of the ranks that made it.
+-- A convolution over the sequence, of shifted copies that every rank makes as a whole: each term of its gradient is
+-- kept by one of the ranks that made it.
 local baleen = require "baleen"
 local nn, ops = baleen.nn, baleen.ops
 
