@@ -99,6 +99,9 @@ class Recorder {
     table_.stream_signal(device_.get(), stream_, &ready_, ++signals_);
     return captured().replayed(rank_.get(), capture_, &ready_, signals_, &replayed_, replays_) == BALEEN_OK;
   }
+  void wait(baleen_event_t& event, std::uint64_t value) {
+    expect(table_.stream_wait(device_.get(), stream_, &event, value) == BALEEN_OK, "no wait");
+  }
   /// How the replays so far have ended; "" is well.
   std::string end_of_replays() {
     table_.synchronize(device_.get(), stream_);
@@ -168,6 +171,25 @@ TEST(NcclCapture, ReplaysGiveTheSameBits) {
     }
   };
   EXPECT_EQ(run_nccl(3, body, kGraphs), "");
+  EXPECT_EQ(run_nccl(2, body, kGraphs), "");
+}
+
+/// What waits for nothing comes behind a replay all the same, which here waits for a gate on its stream.
+TEST(NcclCapture, WhatIsStartedBehindAReplayWaitsForIt) {
+  const auto body = [](Rank& rank) {
+    Recorder recorder(rank);
+    expect_agreed(recorder);
+    baleen_event_t gate{}, done{};
+    recorder.wait(gate, 1);
+    expect(recorder.replay(), "no replay");
+    rank.start(recorder.slot(0), nullptr, 0, &done, 1);
+    usleep(100'000);
+    const std::uint64_t before = event_value(done);
+    event_signal(gate, 1);
+    expect(recorder.end_of_replays().empty(), "the replay failed");
+    rank.finish(done, 1);
+    expect(before == 0, "it did not wait");
+  };
   EXPECT_EQ(run_nccl(2, body, kGraphs), "");
 }
 
