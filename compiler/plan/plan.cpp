@@ -210,7 +210,9 @@ Error of_program(Error error, const std::string& name, GraphRole role) {
 Result<UpdateResult> append_step(Graph& graph, const Job& job, Strategies& strategies, const Annotations& annotations,
                                  const Registry& plugins, Phases& phases) {
   BALEEN_TRY(phases.after("describe", graph));
-  BALEEN_TRY(check_batch(graph, job.gradient_accumulation_steps));  // strategies count on it
+  // Strategies count on it.
+  if (const Status divides = check_batch(graph, job.gradient_accumulation_steps); !divides)
+    return Error{divides.error().code, divides.error().message, job.where};
   BALEEN_TRY(strategies.tag(graph));
   BALEEN_TRY(strategies.rewrite(graph));
   annotations.keep_apart(graph);

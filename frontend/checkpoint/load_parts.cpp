@@ -134,11 +134,19 @@ std::string LoadParts::text() const {
 
 namespace {
 
+/// What may be meant by a name that is missing. `free`: names of the file that nobody takes.
+std::string meant_by(const std::string& name, const Names& free, const LoadParts& parts) {
+  if (std::ranges::find(free, name) == free.end()) return near_to(name, free);
+  return "; --load-rename makes `" + parts.name_of(name) +
+         "` of the one that is there: FROM is the name in the file, TO "
+         "the model's";
+}
+
 /// Refuses what the file lacks, and what it has beside. `free`: names of the file that nobody takes.
 Status check_names(const Names& missing, const Names& extra, const Names& free, const Names& known,
                    const LoadParts& parts, const std::string& where) {
   if (!missing.empty())
-    return invalid("it has no tensor " + listed_names(missing) + near_to(missing.front(), free) +
+    return invalid("it has no tensor " + listed_names(missing) + meant_by(missing.front(), free, parts) +
                        "; what is called otherwise there: --load-rename FROM=TO; what is to keep its first values: "
                        "--allow-missing PATTERN",
                    where);

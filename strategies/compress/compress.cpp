@@ -181,6 +181,8 @@ class Compress : public Strategy {
   bool is_compressed(std::string_view name, std::span<const std::int64_t> shape) const {
     const auto fits = [&](const std::string& pattern) { return matches(pattern, name); };
     if (elements(shape) < options_.least || std::ranges::any_of(options_.skip, fits)) return false;
+    // Bits of one number and the block's scale are longer than the number.
+    if (options_.method == Method::bits && elements(shape) == 1) return false;
     return options_.method != Method::power || power_shape(shape, options_.rank).gain() >= options_.least_gain;
   }
 

@@ -34,7 +34,7 @@ bool has_header(const std::vector<CsvRow>& rows, std::string_view option, const 
     return std::find(first.begin(), first.end(), name) != first.end();
   };
   if (!known.empty()) return std::any_of(known.begin(), known.end(), is_there);
-  return rows.size() > 1 && !has_number(rows[0]) && has_number(rows[1]);
+  return !has_number(rows[0]) && (rows.size() == 1 || has_number(rows[1]));
 }
 
 void make_categories(Column& column, const std::vector<CsvRow>& rows, std::size_t number) {

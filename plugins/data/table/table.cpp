@@ -20,7 +20,7 @@ BALEEN_DESCRIPTOR(
     BALEEN_OPTION("separator", BALEEN_OPTION_STRING, 0, 1, 0, "comma", "comma|semicolon|tab", "",
                   "what stands between fields"),
     BALEEN_OPTION("header", BALEEN_OPTION_STRING, 0, 1, 0, "auto", "auto|true|false", "",
-                  "the first row names the columns; auto: where it holds no number and the second does"),
+                  "the first row names the columns; auto: where it holds no number and the next, if any, does"),
     BALEEN_OPTION("label", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "",
                   "the column to predict, by name or number from 1; none: the last"),
     BALEEN_OPTION("features", BALEEN_OPTION_STRING, BALEEN_OPTION_MANY, 1, 0, "", "", "",

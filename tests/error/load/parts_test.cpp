@@ -59,6 +59,9 @@ TEST_F(Load, OfAMissingTensorNamesItAndTheOptions) {
                      "--allow-missing PATTERN");
   expect_refused(file(), {"--allow-missing", "fist.weight", "--load-except", "first.*"}, renamed,
                  "it has no tensor `fist.bias`; ");
+  expect_refused(file(), {"--load-rename", "first.bias=fist.bias"}, {},
+                 "it has no tensor `first.bias`; --load-rename makes `fist.bias` of the one that is there: FROM is the "
+                 "name in the file, TO the model's; ");
 }
 
 TEST_F(Load, OfAFurtherTensorNamesItAndTheOption) {

@@ -172,12 +172,16 @@ TEST(Strategies, ThatThrowInClaimsAreNamed) {
 
 /// On however many ranks, with the place of the job.
 TEST(Batches, ThatDoNotDivideAreRefused) {
-  const ProcessResult result =
-      run_parity({"run", "--steps", "1"}, "gpt", manifest_of({{"data", 1}}, ""), {"batch=9", "accumulate=2"});
-  EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
   const std::string said =
       ": input `tokens`: a batch of 9 does not divide into 2 micro-batches; take a batch of 10, or";
-  EXPECT_TRUE(std::regex_search(result.err, std::regex("gpt\\.lua:[0-9]+" + said))) << result.err;
+  const std::vector<std::pair<MeshAxes, std::string>> clusters{
+      {{{"data", 1}}, ""}, {{{"sequence", 2}}, entry("sequence", "mode = \"ring\"\n")}};
+  for (const auto& [axes, plan] : clusters) {
+    const ProcessResult result =
+        run_parity({"run", "--steps", "1"}, "gpt", manifest_of(axes, plan), {"batch=9", "accumulate=2"});
+    EXPECT_EQ(result.exit_code, 2) << result.out << result.err;
+    EXPECT_TRUE(std::regex_search(result.err, std::regex("gpt\\.lua:[0-9]+" + said))) << result.err;
+  }
 }
 
 }  // namespace

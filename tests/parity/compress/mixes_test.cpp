@@ -125,6 +125,16 @@ TEST(Compressed, IsVerifiedInFp32Too) {
     }
 }
 
+/// Parameters of one number beside others.
+TEST(Compressed, MayHaveASingleElement) {
+  for (const Method& method : kMethods) {
+    const std::string entry = compress_entry(method.name, method.options + "min_elements = 0\n");
+    const ProcessResult result =
+        run_parity({"run", "--steps", "4"}, "zero/scalar", manifest_of(kData2, plan_entry("data") + entry), {});
+    EXPECT_EQ(result.exit_code, 0) << method.name << ": " << result.err;
+  }
+}
+
 /// One from the first step on, the other behind its warm-up.
 TEST(Compressed, ByTwoMethodsIsVerifiedInFp32Too) {
   const std::string plan = plan_entry("data") + compress_entry("8bit", "min_elements = 64\nskip = [\"*mlp*\"]\n") +

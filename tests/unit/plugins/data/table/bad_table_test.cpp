@@ -50,6 +50,7 @@ TEST_F(BadTable, NamesAnUnreadableFile) {
 TEST_F(BadTable, NamesAnEmptyFile) {
   EXPECT_EQ(failure_with(""), path + ": the file is empty");
   EXPECT_EQ(failure_with("\n\n"), path + ": the file has no rows");
+  EXPECT_EQ(failure_with("age,price\n"), path + ": the file has a header, but no rows");
   settings.set("header", "true");
   EXPECT_EQ(failure_with("a,b\n"), path + ": the file has a header, but no rows");
 }
