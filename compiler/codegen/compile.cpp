@@ -49,9 +49,11 @@ Result<Executable> run_passes(const ScheduledGraph& scheduled, const Target& tar
   Executable executable;
   executable.outside = std::move(scheduled_transfers.outside);
   executable.host_updates = std::move(scheduled_transfers.host_updates);
-  const AssembleOptions assembling{options.poison, options.describes, find_gate(lowered, steps)};
+  AssembleOptions assembling{options.poison, options.describes, find_gate(lowered, steps)};
   const Kernels both{kernels, host_kernels};
-  const Lifetimes lifetimes = find_lifetimes(lowered, steps, both);
+  Lifetimes lifetimes = find_lifetimes(lowered, steps, both);
+  // Staged, what is under way has a place in pinned memory.
+  if (!options.stages_transfers) begin_gets_early(lowered, steps, lifetimes, assembling.gate);
   executable.mesh = scheduled.graph.mesh();
   executable.at = options.at;
   executable.micro_batches = scheduled.micro_batches;

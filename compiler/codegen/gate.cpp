@@ -28,8 +28,16 @@ class GateFinder {
     if (step.transfer && !step.transfer->is_put && step.transfer->pinned == kNone) return false;
     const LoweredSection& section = lowered_.sections[step.section];
     const bool is_of_update = section.phase == Phase::update || lowered_.ops[step.op].op.phase == Phase::update;
-    return is_of_update && section.loop < 0 &&
-           std::ranges::any_of(step.writes, [&](LowValue v) { return lowered_.storage_of(v).is_stored(); });
+    return is_of_update && section.loop < 0 && (puts_state(step) || std::ranges::any_of(step.writes, [&](LowValue v) {
+                                                  return lowered_.storage_of(v).is_stored();
+                                                }));
+  }
+
+  /// From bytes of its own, where the new value is not made in those of the old one.
+  bool puts_state(const ProgramStep& step) const {
+    const auto& transfer = step.transfer;
+    return transfer && transfer->is_put && !transfer->is_over && transfer->pinned == kNone &&
+           lowered_.storage_of(transfer->state).kind == Storage::Kind::offloaded;
   }
 
   /// Whether the value is known at the gate. What only waits for it moves there.

@@ -142,6 +142,12 @@ struct Lifetimes {
 /// Lets results take the bytes of inputs that die, where the kernels allow that, and finds what is live when.
 Lifetimes find_lifetimes(Lowered& lowered, const std::vector<ProgramStep>& steps, const Kernels& kernels);
 
+/// Lets what the update gets of an offload store begin to be got sooner, as far as less is live than at the peak, the
+/// arena does not grow, and the step is not in a loop nor before what last has to do with the slot. Not beside updates
+/// on the host's cores. Keeps the order of all other steps; `lifetimes` and `gate` follow.
+void begin_gets_early(const Lowered& lowered, std::vector<ProgramStep>& steps, Lifetimes& lifetimes,
+                      std::optional<std::size_t>& gate);
+
 struct AssembleOptions {
   bool poison = false;              ///< every buffer is filled with NaN bytes when its life ends
   bool describes = false;           ///< says what the operands of launches are
