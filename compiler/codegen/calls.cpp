@@ -49,6 +49,7 @@ class CallScheduler {
     std::size_t place = 0;                 ///< of its last op in the order of ops
     std::optional<std::size_t> turn = {};  ///< to be prepared, where that is not the order of beginning
     bool sends = false;                    ///< to one rank, not along a group
+    bool across = false;                   ///< along the axis of a pipeline
     bool waits = false;                    ///< begins in its place, no sooner
     std::uint32_t section = 0;             ///< of its ops
     int own_loop = -1;                     ///< in which its ops stand
@@ -97,6 +98,7 @@ class CallScheduler {
         const ProgramStep& step = steps_[step_of.at(op)];
         call.members.push_back(step_of.at(op));
         call.sends |= step.call->op == BALEEN_SEND;
+        call.across |= std::ranges::count(step.call->axes, lowered_.pipeline.axis) > 0;
         for (LowValue v : step.reads) {
           std::set<LowValue> sources;
           sources_of(v, sources);
@@ -108,6 +110,7 @@ class CallScheduler {
         call.reads.insert(call.reads.end(), step.reads.begin(), step.reads.end());
         call.writes.insert(call.writes.end(), step.writes.begin(), step.writes.end());
       }
+      if (call.sends) sent_turn_ = std::max(sent_turn_, last_turn(call.section));
       for (LowValue v : call.missing) wanting_[v].push_back(static_cast<std::uint32_t>(calls_.size()));
       calls_.push_back(std::move(call));
     }
@@ -199,10 +202,12 @@ class CallScheduler {
   }
 
   /// A pipeline schedule may run this section for the last time before an earlier one: what is added up there, and
-  /// calls that begin there, would come too late for a call that begins here.
+  /// calls that begin there, would come too late for a call that begins here. Nor may a call along the axis hold up what
+  /// this rank has yet to send: others come to that call when they have it.
   bool may_visit(const Call& call) const {
-    return !lowered_.in_pipeline(section_) || call.own_loop >= 0 ||
-           last_turn(section_) >= std::max(call.ready_turn, visited_turn_);
+    if (!lowered_.in_pipeline(section_) || call.own_loop >= 0) return true;
+    const std::size_t sent_turn = call.across ? sent_turn_ : 0;
+    return last_turn(section_) >= std::max({call.ready_turn, visited_turn_, sent_turn});
   }
 
   /// The number, from 1, of the last action of a pipeline schedule that runs a section; 0: none does.
@@ -337,6 +342,7 @@ class CallScheduler {
   std::size_t reached_ = 0;                ///< the place of the step that comes next
   bool late_in_loop_ = false;              ///< a call has begun in the loop that runs beyond its first micro-batch
   std::size_t visited_turn_ = 0;           ///< the latest `last_turn` of a section that a call visits
+  std::size_t sent_turn_ = 0;              ///< the latest `last_turn` of a section that sends to another coordinate
   std::size_t section_begin_ = 0;          ///< the first step of the section, in result_
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<std::uint32_t> sent_;  ///< calls that are waited for late

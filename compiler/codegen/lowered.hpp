@@ -113,6 +113,7 @@ struct LoweredSection {
 /// The parts of micro-batches in an order of the rank's own: a pipeline schedule.
 struct LoweredPipeline {
   int loop = -1;  ///< in which; -1: none
+  int axis = -1;  ///< of the mesh, whose coordinates have an order each
   struct Action {
     std::uint32_t section = 0;
     std::int64_t micro_batch = 0;

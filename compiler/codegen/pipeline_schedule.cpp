@@ -243,6 +243,7 @@ Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered
   const int loop = loop_with_parts(lowered);
   if (!own || loop < 0) return {};
   lowered.pipeline.loop = loop;
+  lowered.pipeline.axis = own->axis;
   lowered.pipeline.in_flight = most_in_flight(*own);
   for (const PipelineSchedule& order : scheduled.pipelines)
     lowered.pipeline.slots = std::max(lowered.pipeline.slots, most_in_flight(order));

@@ -46,7 +46,7 @@ class WeightGradients {
 class Chunks {
  public:
   Chunks(const Graph& graph, const std::function<bool(OpId)>& in_loop)
-      : graph_(graph), in_loop_(in_loop), of_(graph.op_count(), 0) {}
+      : graph_(graph), in_loop_(in_loop), of_(graph.op_count(), 0), arrived_(graph.op_count()) {}
 
   Result<std::vector<int>> find() {
     for (const OpId id : graph_.ops()) last_ = std::max(last_, graph_.op(id).schedule->chunk.value_or(0));
@@ -54,6 +54,7 @@ class Chunks {
       const Op& op = graph_.op(id);
       if (!in_loop_(id)) continue;
       of_[id] = op.schedule->chunk ? *op.schedule->chunk : by_default(op);
+      arrived_[id] = !op.schedule->chunk && reads_arrived(op);
     }
     const std::vector<OpId> order = graph_.ops();
     for (auto id = order.rbegin(); id != order.rend(); ++id) serve_readers(graph_.op(*id));
@@ -85,12 +86,25 @@ class Chunks {
     return chunk.value_or(goes_back(op) ? last_ : 0);  // the backward pass begins with the last chunk
   }
 
-  /// Nobody said where it belongs: it is there when the first of its readers comes.
+  /// Is it about a value that another coordinate has sent, or made of one?
+  bool reads_arrived(const Op& op) const {
+    return std::ranges::any_of(producers(op),
+                               [&](OpId id) { return arrived_[id] || graph_.op(id).kind->name == "send"; });
+  }
+
+  /// Nobody said where it belongs: it is there when the first of its readers comes. In the forward pass that holds for
+  /// what is made of a value behind its arrival: in the sender's chunk the receiver would wait for it long before.
   void serve_readers(const Op& op) {
-    if (!in_loop_(op.id) || op.schedule->chunk || !goes_back(op)) return;
+    if (!in_loop_(op.id) || op.schedule->chunk || !(goes_back(op) || arrived_[op.id])) return;
+    std::optional<int> first;
     for (const ValueId v : op.outputs)
-      for (const OpId reader : graph_.value(v).users)
-        if (in_loop_(reader) && goes_back(graph_.op(reader))) of_[op.id] = std::max(of_[op.id], of_[reader]);
+      for (const OpId reader : graph_.value(v).users) {
+        if (!in_loop_(reader) || goes_back(graph_.op(reader)) != goes_back(op)) continue;
+        first = !first         ? of_[reader]
+                : goes_back(op) ? std::max(*first, of_[reader])
+                               : std::min(*first, of_[reader]);
+      }
+    if (first) of_[op.id] = std::max(of_[op.id], *first);
   }
 
   Status check(const Op& op) const {
@@ -107,6 +121,7 @@ class Chunks {
   const Graph& graph_;
   const std::function<bool(OpId)>& in_loop_;
   std::vector<int> of_;
+  std::vector<char> arrived_;  ///< by op: it stands behind a send in the same pass, and no strategy said where
   int last_ = 0;
 };
 
