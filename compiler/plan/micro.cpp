@@ -23,9 +23,12 @@ std::int64_t nearest_divisor(std::int64_t batch, std::int64_t count) {
 /// Walks the graph once in topological order and decides each value's placement on `micro`.
 class MicroSharder {
  public:
-  /// `needed_whole`: partial values that are accumulated in any case, as an earlier walk found.
-  MicroSharder(Graph& graph, std::int64_t count, std::set<ValueId> needed_whole = {})
-      : graph_(graph), count_(count), needed_whole_(std::move(needed_whole)) {}
+  using Dimensions = std::map<ValueId, std::size_t>;
+
+  /// `drawn`: values of no inputs that are cut along a dimension, and `needed_whole`: partial values that are
+  /// accumulated in any case; both as earlier walks found.
+  MicroSharder(Graph& graph, std::int64_t count, Dimensions drawn, std::set<ValueId> needed_whole = {})
+      : graph_(graph), count_(count), drawn_(std::move(drawn)), needed_whole_(std::move(needed_whole)) {}
 
   Status run() {
     const std::vector<OpId> order = graph_.ops();
@@ -52,6 +55,9 @@ class MicroSharder {
     return result;
   }
 
+  /// What `drawn` is to have besides, so that a walk that was refused gets further; empty: that would change nothing.
+  const Dimensions& to_draw() const { return to_draw_; }
+
  private:
   const Placement& placement(ValueId v) const { return graph_.value(v).layout.back(); }
   /// Cuts before the other axes do.
@@ -73,12 +79,17 @@ class MicroSharder {
   }
 
   Error refuse(const Op& op, const std::string& why) const {
-    return unsupported(title_of(op) + " " + why + ": the batch cannot be cut into micro-batches here", op.where);
+    return unsupported(title_of(op) + " " + why +
+                           ": the batch cannot be cut into micro-batches here; take gradient_accumulation_steps = 1 "
+                           "(and no pipeline, which needs more), or compute it of each row by itself",
+                       op.where);
   }
 
   Status visit_source(const Op& op) {
     Value& value = graph_.value(op.outputs[0]);
     if (is_batch_input(value)) place(value.id, Placement::shard(0));
+    if (const auto dim = drawn_.find(value.id); dim != drawn_.end())
+      place(value.id, Placement::shard(static_cast<int>(dim->second)));
     return {};
   }
 
@@ -170,8 +181,10 @@ class MicroSharder {
       BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(conversion.inputs[0], dim, user));
       return piece_of_copy(conversion, piece, v, dim, conversion.attributes);
     }
-    if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1)
+    if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1) {
+      if (Dimensions sources; comes_from_draws(v, dim, sources)) to_draw_ = std::move(sources);
       return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
+    }
     if (const auto found = pieces_.find({v, dim}); found != pieces_.end()) return found->second;
     Op copy = *producer;
     for (ValueId& x : copy.inputs) {
@@ -182,6 +195,29 @@ class MicroSharder {
     // Of this value: another one may be computed alike and lie otherwise.
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim), static_cast<std::int64_t>(v)}));
     return piece_of_copy(std::move(copy), kNone, v, dim, std::move(attributes));
+  }
+
+  /// Whether a dimension of a value is that of random numbers or coordinates alone, through ops that keep it: these
+  /// `sources` may be made per micro-batch, and then what is computed from them is.
+  bool comes_from_draws(ValueId v, std::size_t dim, Dimensions& sources) const {
+    const Op* producer = graph_.producer(v);
+    if (!producer || !producer->kind->iteration) return false;
+    if (producer->inputs.empty()) {
+      if (!producer->kind->has(kPointwise)) return false;
+      const auto [at, is_new] = sources.insert({v, dim});
+      return at->second == dim && !drawn_.contains(v);
+    }
+    const Iteration letters = iteration_of(graph_, *producer);
+    const auto own = static_cast<std::size_t>(std::ranges::find(producer->outputs, v) - producer->outputs.begin());
+    const char letter = letters.outputs[own][dim];
+    bool any = false;
+    for (std::size_t i = 0; i < producer->inputs.size(); ++i) {
+      const std::size_t at = letter == '.' ? std::string::npos : letters.inputs[i].find(letter);
+      if (at == std::string::npos || graph_.value(producer->inputs[i]).shape[at] == 1) continue;
+      if (!comes_from_draws(producer->inputs[i], at, sources)) return false;
+      any = true;
+    }
+    return any;
   }
 
   /// What several values are computed from is there once.
@@ -267,6 +303,7 @@ class MicroSharder {
 
   Graph& graph_;
   std::int64_t count_;
+  Dimensions drawn_, to_draw_;  ///< by value: the dimension that is cut
   std::set<ValueId> needed_whole_;
   std::map<ValueId, ValueId> whole_;
   std::map<std::pair<ValueId, std::size_t>, ValueId> pieces_;  ///< by value and dimension: of those that others read
@@ -295,10 +332,18 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches) {
   mesh.axes.push_back({kMicroAxis, micro_batches});
   graph.set_mesh(std::move(mesh));
   // Values keep their numbers, so what a walk over a copy finds holds for the graph itself.
-  Graph draft = graph;
-  MicroSharder first(draft, micro_batches);
-  BALEEN_TRY(first.run());
-  BALEEN_TRY(MicroSharder(graph, micro_batches, first.accumulated()).run());
+  MicroSharder::Dimensions drawn;
+  std::set<ValueId> accumulated;
+  for (bool found = false; !found;) {
+    Graph draft = graph;
+    MicroSharder first(draft, micro_batches, drawn);
+    const Status cut = first.run();
+    if (!cut && first.to_draw().empty()) return cut;
+    found = static_cast<bool>(cut);
+    drawn.insert(first.to_draw().begin(), first.to_draw().end());
+    accumulated = first.accumulated();
+  }
+  BALEEN_TRY(MicroSharder(graph, micro_batches, drawn, accumulated).run());
   graph.remove_dead();  // what has copies in pieces alone
   return {};
 }

@@ -258,7 +258,9 @@ TEST(PlanMicro, ABatchThatDoesNotDivideIsRefusedWithWhatWould) {
 }
 
 TEST(PlanMicro, AnOpThatMixesTheBatchIsRefusedByName) {
-  const std::string end = ": the batch cannot be cut into micro-batches here";
+  const std::string end =
+      ": the batch cannot be cut into micro-batches here; take gradient_accumulation_steps = 1 (and no pipeline, which "
+      "needs more), or compute it of each row by itself";
   auto refused = [](const std::function<ValueId(GraphMaker&, ValueId)>& build) {
     GraphMaker m;
     m.graph.context() = {Phase::forward, kNone, "blocks.1.mixer", "train.lua:7"};
