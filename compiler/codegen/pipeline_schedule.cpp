@@ -38,18 +38,30 @@ bool tells_weights_apart(const PipelineSchedule& order) {
   });
 }
 
-/// From the first action of a micro-batch to its last one.
-std::int64_t most_in_flight(const PipelineSchedule& order) {
+/// From the first action of a micro-batch to its last one; with `ahead` from the action before it.
+std::int64_t most_in_flight(const PipelineSchedule& order, bool ahead) {
   std::map<std::int64_t, std::size_t> left;
   for (const PipelineSchedule::Action& action : order.actions) ++left[action.micro_batch];
   std::set<std::int64_t> begun;
   std::size_t most = 1;
-  for (const PipelineSchedule::Action& action : order.actions) {
-    begun.insert(action.micro_batch);
+  for (auto action = order.actions.begin(); action != order.actions.end(); ++action) {
+    begun.insert(action->micro_batch);
+    if (const auto next = action + 1; ahead && next != order.actions.end()) begun.insert(next->micro_batch);
     most = std::max(most, begun.size());
-    if (--left[action.micro_batch] == 0) begun.erase(action.micro_batch);
+    if (--left[action->micro_batch] == 0) begun.erase(action->micro_batch);
   }
   return static_cast<std::int64_t>(most);
+}
+
+/// Does the forward pass of these ranks begin with what others send?
+bool receives_forward(const ScheduledGraph& scheduled, const PipelineSchedule& order) {
+  const Graph& graph = scheduled.graph;
+  return std::ranges::any_of(graph.ops(), [&](OpId id) {
+    const Op& op = graph.op(id);
+    if (op.kind->name != "send" || op.phase != Phase::forward) return false;
+    const Placement& to = graph.value(op.outputs[0]).layout[static_cast<std::size_t>(order.axis)];
+    return to.is_at() && to.argument == order.coordinate;
+  });
 }
 
 /// Every section of the loop is run by some action.
@@ -244,9 +256,10 @@ Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered
   if (!own || loop < 0) return {};
   lowered.pipeline.loop = loop;
   lowered.pipeline.axis = own->axis;
-  lowered.pipeline.in_flight = most_in_flight(*own);
+  lowered.pipeline.in_flight = most_in_flight(*own, false);
   for (const PipelineSchedule& order : scheduled.pipelines)
-    lowered.pipeline.slots = std::max(lowered.pipeline.slots, most_in_flight(order));
+    lowered.pipeline.slots =
+        std::max(lowered.pipeline.slots, most_in_flight(order, ahead && receives_forward(scheduled, order)));
   const bool with_weights = !tells_weights_apart(*own);
   for (const PipelineSchedule::Action& action : own->actions)
     for (const std::uint32_t section : sections_of(lowered, loop, action.part, with_weights))
