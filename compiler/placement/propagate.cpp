@@ -325,6 +325,16 @@ class Propagator {
     return canonical(std::move(layout));
   }
 
+  /// The name of the parameter that `v` is or is a view of.
+  std::string parameter_of(ValueId v) const {
+    const Op* producer = graph_.producer(v);
+    while (producer && graph_.value(v).role != Role::parameter && !producer->inputs.empty()) {
+      v = producer->inputs[0];
+      producer = graph_.producer(v);
+    }
+    return graph_.value(v).name;
+  }
+
   Error nothing_fits(const Decided& decided, int axis) const {
     const std::string& name = graph_.mesh().axes[static_cast<std::size_t>(axis)].name;
     std::string text = title_of(decided.op) + ": no way to run along the mesh axis `" + name + "`";
@@ -333,9 +343,8 @@ class Propagator {
       const ValueId v = decided.op.inputs[i];
       const Placement have = strict_[v] ? on(copies_.layout(v), axis) : Placement::replicate();
       if (have.is_replicate()) continue;
-      cut = graph_.value(v).name;
-      text +=
-          "; parameter `" + graph_.value(v).name + "` " + to_string(graph_.value(v).shape) + " is " + in_words(have);
+      cut = parameter_of(v);
+      text += "; parameter `" + cut + "` " + to_string(graph_.value(v).shape) + " is " + in_words(have);
       const auto dim = have.cut();
       const std::string& operand = decided.letters.iteration->inputs[i];
       if (!dim || *dim < 0 || static_cast<std::size_t>(*dim) >= operand.size()) continue;

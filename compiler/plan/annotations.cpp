@@ -278,6 +278,29 @@ Status Annotations::check_offers(const Graph& graph, const PlacementRequest& req
   });
 }
 
+/// Where one coordinate alone computes an op, a result that is cut or whole along the axis would call all others to it.
+Status Annotations::check_coordinates(const Graph& graph, const PlacementRequest& request, int axis) const {
+  const auto staged = std::ranges::find_if(request.offers, [&](const Offer& offer) {
+    const auto at = std::find(offer.axes.begin(), offer.axes.end(), axis);
+    if (!offer.exclusive || at == offer.axes.end()) return false;
+    return std::ranges::any_of(offer.outputs[static_cast<std::size_t>(at - offer.axes.begin())], &Placement::is_at);
+  });
+  if (staged == request.offers.end()) return {};
+  for (OpId id : graph.ops())
+    for (ValueId output : graph.op(id).outputs) {
+      const Value& value = graph.value(output);
+      if (value.role == Role::parameter || !is_forward(graph.op(id), value)) continue;
+      BALEEN_TRY_ASSIGN(const auto wanted, wish(graph, value, axis));
+      if (!wanted) continue;
+      return invalid(title(graph, value) + " is to be " + in_words(wanted->placement) + " along `" +
+                         wanted->annotation->axis + "`, where strategy `" + staged->strategy +
+                         "` has each op on the ranks of one coordinate; take the annotation away, or the strategy off " +
+                         "that axis",
+                     wanted->annotation->where);
+    }
+  return {};
+}
+
 /// A rank reads rows of the batch, with all their fields.
 Status Annotations::check_rows(const Graph& graph, const PlacementRequest& request, int axis) const {
   const Value *cut = nullptr, *whole = nullptr;
@@ -331,6 +354,7 @@ Status Annotations::apply(const Graph& graph, PlacementRequest& request) const {
     }
     BALEEN_TRY(check_rows(graph, request, axis));
     BALEEN_TRY(check_offers(graph, request, axis));
+    BALEEN_TRY(check_coordinates(graph, request, axis));
   }
   return {};
 }

@@ -48,6 +48,7 @@ class Annotations {
   Status check_shared(const Graph& graph, const Op& op, int axis) const;
   Status check_rows(const Graph& graph, const PlacementRequest& request, int axis) const;
   Status check_offers(const Graph& graph, const PlacementRequest& request, int axis) const;
+  Status check_coordinates(const Graph& graph, const PlacementRequest& request, int axis) const;
 
   std::vector<Annotation> all_;
   Mesh mesh_;
