@@ -202,8 +202,8 @@ class CallScheduler {
   }
 
   /// A pipeline schedule may run this section for the last time before an earlier one: what is added up there, and
-  /// calls that begin there, would come too late for a call that begins here. Nor may a call along the axis hold up what
-  /// this rank has yet to send: others come to that call when they have it.
+  /// calls that begin there, would come too late for a call that begins here. Nor may a call along the axis hold up
+  /// what this rank has yet to send: others come to that call when they have it.
   bool may_visit(const Call& call) const {
     if (!lowered_.in_pipeline(section_) || call.own_loop >= 0) return true;
     const std::size_t sent_turn = call.across ? sent_turn_ : 0;

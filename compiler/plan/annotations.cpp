@@ -292,11 +292,12 @@ Status Annotations::check_coordinates(const Graph& graph, const PlacementRequest
       if (value.role == Role::parameter || !is_forward(graph.op(id), value)) continue;
       BALEEN_TRY_ASSIGN(const auto wanted, wish(graph, value, axis));
       if (!wanted) continue;
-      return invalid(title(graph, value) + " is to be " + in_words(wanted->placement) + " along `" +
-                         wanted->annotation->axis + "`, where strategy `" + staged->strategy +
-                         "` has each op on the ranks of one coordinate; take the annotation away, or the strategy off " +
-                         "that axis",
-                     wanted->annotation->where);
+      return invalid(
+          title(graph, value) + " is to be " + in_words(wanted->placement) + " along `" + wanted->annotation->axis +
+              "`, where strategy `" + staged->strategy +
+              "` has each op on the ranks of one coordinate; take the annotation away, or the strategy off " +
+              "that axis",
+          wanted->annotation->where);
     }
   return {};
 }

@@ -101,9 +101,7 @@ class Chunks {
     for (const ValueId v : op.outputs)
       for (const OpId reader : graph_.value(v).users) {
         if (!in_loop_(reader) || goes_back(graph_.op(reader)) != goes_back(op)) continue;
-        first = !first         ? of_[reader]
-                : goes_back(op) ? std::max(*first, of_[reader])
-                               : std::min(*first, of_[reader]);
+        first = !first ? of_[reader] : goes_back(op) ? std::max(*first, of_[reader]) : std::min(*first, of_[reader]);
       }
     if (first) of_[op.id] = std::max(of_[op.id], *first);
   }

@@ -99,7 +99,9 @@ class Updater {
           return invalid(what + "no parameter matches `" + pattern + "`" + hint(pattern, names), group.where);
       }
       if (!used.contains(static_cast<int>(g)))
-        return invalid(what + patterns + " match no parameter that is left to it, so it changes nothing; take the group away", group.where);
+        return invalid(
+            what + patterns + " match no parameter that is left to it, so it changes nothing; take the group away",
+            group.where);
     }
     return {};
   }

@@ -74,8 +74,10 @@ std::string mebibytes(double bytes) { return std::to_string(static_cast<std::int
 Result<std::vector<std::uint32_t>> cut_layers(const CutRequest& request) {
   const Cutter cutter(request);
   if (cutter.layers() < cutter.stages())
-    return invalid("there are " + std::to_string(cutter.stages()) + " stages, and the model has " +
-                   std::to_string(cutter.layers()) + " layers that can stand on a rank of their own; take fewer ranks along the axis, or fewer chunks on each");
+    return invalid(
+        "there are " + std::to_string(cutter.stages()) + " stages, and the model has " +
+        std::to_string(cutter.layers()) +
+        " layers that can stand on a rank of their own; take fewer ranks along the axis, or fewer chunks on each");
   const auto fits = [&](std::size_t s, std::size_t begin, std::size_t end) {
     return request.most_bytes == 0 || cutter.bytes(s, begin, end) <= request.most_bytes;
   };

@@ -18,6 +18,7 @@ class Case:
     command: str = "verify"  # or "plan": nothing runs
     dtype: str = "fp64"
     transport: str = ""  # empty: what the program takes by itself
+    offload: str = ""  # where `offload` keeps bytes; empty: what the program takes by itself
     plugins: str = ""  # a folder of further plugins
 
     def ranks(self):
@@ -31,7 +32,9 @@ class Case:
         """What the comparison may say that it was computed in: the coarsest that is computed in."""
         if self.dtype == "fp64":
             return ("fp64",)
-        return (self.dtype, *(options["dtype"] for name, options in self.plan if name == "precision"))
+        coarser = [options.get("dtype", options.get("method")) for name, options in self.plan
+                   if name in ("precision", "compress")]
+        return (self.dtype, *coarser)
 
     def __str__(self):
         mesh = " x ".join(f"{axis} {size}" for axis, size in self.mesh.items())
@@ -39,16 +42,22 @@ class Case:
                          for name, options in self.plan)
         return f"{Path(self.model).stem} on {mesh}: {plan or 'no plan'}"
 
-    def manifest(self):
-        """The TOML that asks for it."""
+    def manifest(self, folder="."):
+        """The TOML that asks for it; `folder` is where what lies on disks may lie."""
         text = f'[cluster]\nhosts = [{{ name = "localhost", ranks = {self.ranks()} }}]\n[mesh]\n'
         text += "".join(f"{axis} = {size}\n" for axis, size in self.mesh.items())
         text += f"order = {_toml(list(self.mesh))}\n"
         for name, options in self.plan:
             text += f'[[plan]]\nstrategy = "{name}"\n'
             text += "".join(f"{key} = {_toml(value)}\n" for key, value in options.items())
-        if self.transport:
+        if self.transport == "hierarchy":
+            text += '[transport]\nintra_host = "shm"\ninter_host = "ucx"\nranks_per_host = 2\n'
+        elif self.transport:
             text += f'[transport]\nplugin = "{self.transport}"\n'
+        if self.offload:
+            text += f'[offload]\nplugin = "{self.offload}"\n'
+        if self.offload == "nvme":
+            text += f'path = {_toml(str(folder))}\n'
         if self.command == "plan":
             text += f"[compute]\nmemory = {MEMORY}\n"
         return text
@@ -79,7 +88,7 @@ class Case:
         """Writes the manifest, and the text that some models read."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "ranks.toml").write_text(self.manifest())
+        (folder / "ranks.toml").write_text(self.manifest(folder))
         if "context" in self.arguments:
             (folder / "text.txt").write_text(_text())
 

@@ -15,7 +15,7 @@ MOST_CPU = 60  # seconds of a processor that planning may take, however busy the
 
 # What a refusal tells of what to do.
 REMEDY = re.compile(
-    r"\b(make|use|take|choose|give|set|put|name|write|leave|add|hold|lower|raise|remove|did you mean|at least|at most|"
+    r"\b(make|mark|use|take|choose|give|set|put|name|write|leave|add|hold|lower|raise|remove|did you mean|at least|at most|"
     r"or more|or less|must be|may be|known|needs?|instead|in place of|only with|the names are)\b")
 # What only we understand: layouts by their letters, sources, types, addresses, Lua's own words, names that are empty,
 # advice for those who write strategies.

@@ -4,6 +4,7 @@ import random
 import models
 from case import Case
 from models import chance
+from newcomers import newcomers
 
 GRIDS = {"2d": (4, 4, 9), "2.5d": (4, 8, 8, 12), "3d": (8,)}
 BUCKETS = (0, 0.0005, 0.01, 4)
@@ -233,4 +234,4 @@ def plans_only(rng):
 
 
 KINDS = {"mixes": mixes, "sixteen_bits": sixteen_bits, "three_by_three": three_by_three, "corners": corners,
-         "plans_only": plans_only}
+         "plans_only": plans_only, "newcomers": newcomers}

@@ -12,6 +12,17 @@ def _case(script, place, given, **more):
     return Case(f"{script}.lua", *place, given, **more)
 
 
+def _staged(script, schedule, given, mode, *more):
+    """On two stages, beside tensor parallelism in this mode."""
+    mesh = {"pipeline": 2, "tensor": 4 if mode == "2d" else 2}
+    plan = [("pipeline", {"schedule": schedule}), ("tensor", {"mode": mode}), *more]
+    return _case(f"newcomers/{script}", (mesh, plan), given)
+
+
+MEGATRON = ("sequence", {"mode": "megatron"})
+FOUR = {"batch": 8, "accumulate": 4}
+
+
 # name: a case, and its outcome or a part of what refuses it
 CASES = {
     # A rank's piece that is short in one dimension and empty in the other ended in a recursion without end.
@@ -45,6 +56,24 @@ CASES = {
         {"data": 1}, [("precision", {"dtype": "bf16", "gradients": "fp32"})]), {
             "optimizer": "muon", "layers": 1, "groups": True, "smoothing": 0.1, "length": 6, "batch": 6, "heads": 2, "dim": 8},
         dtype="fp32"), "equal"),
+    # What a rank gathers of another stage's result stood in that stage's chunk, where all waited for each other.
+    "AMemoryThatALaterChunkGathers": (_staged("cross_decoder", "interleaved", FOUR, "1d", MEGATRON), "equal"),
+    # The sum of the losses began before this rank's last send, for which those who have the loss waited.
+    "ALossBesideALateSend": (_staged("cross_decoder", "zero_bubble_v", FOUR, "1d", MEGATRON), "equal"),
+    # What was received an action ahead overwrote what a gradient of a weight had yet to read.
+    "AWeightThatIsLateWithWhatItRead": (_staged("recurrent", "zero_bubble", FOUR, "2d"), "equal"),
+    # Sends that gradients of weights alone read waited for such gradients of others.
+    "ABookOfCodesInTwoStages": (_case("newcomers/quantised", ({"pipeline": 2}, [
+        ("pipeline", {"schedule": "zero_bubble_h2"}), ("recompute", {"mode": "selective"})]), FOUR), "equal"),
+    # Ranks cut a batch along their stages, and waited for those of other stages.
+    "ACutAlongStages": (_case("newcomers/scattered", ({"pipeline": 2}, [("pipeline", {})]), {
+        **FOUR, "scopes": "split:pipeline:batch"}), "has each op on the ranks of one coordinate"),
+    # What nets make of random numbers could not be made per micro-batch.
+    "ALevelOfNoiseForEachRow": (_case("newcomers/diffusion", DATA, FOUR), "equal"),
+    # A tile was called a parameter, which no annotation has the name of.
+    "ATileOfAWeightThatIsCut": (_case("newcomers/token_mixer", ({"tensor": 2}, [
+        ("tensor", {}), ("offload", {"min_elements": 1, "parameters": ["*"], "tile_mb": 0.0001})]), {}),
+                                "name = \"blocks.0.t2.weight\""),
     # What is held out was found to be too little after the last step; now it is a short batch.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "equal"),
 }
