@@ -122,6 +122,7 @@ class MicroSharder {
       BALEEN_TRY(cut_input(id, i, dim));
     }
     const Op& now = graph_.op(id);
+    BALEEN_TRY(check_merged(now, letters, letter));
     for (std::size_t i = 0; i < now.outputs.size(); ++i) {
       const auto dim = letters.outputs[i].find(letter);
       if (dim != std::string::npos) BALEEN_TRY(check_part(now, graph_.value(now.outputs[i]).shape[dim]));
@@ -137,6 +138,25 @@ class MicroSharder {
     return invalid(title_of(op) + ": a rank's part of the batch, " + std::to_string(rows) +
                        " rows, does not divide into " + std::to_string(count_) +
                        " micro-batches; take a batch that divides by ranks times micro-batches",
+                   op.where);
+  }
+
+  /// A reshape joins the rows of a micro-batch with another dimension, or parts them, rank by rank: where ranks have
+  /// unlike numbers of rows, these are not evenly cut any more when they are joined.
+  Status check_merged(const Op& op, const Iteration& letters, char letter) const {
+    if (op.kind->name != "reshape") return {};
+    const Value &from = graph_.value(op.inputs[0]), &to = graph_.value(op.outputs[0]);
+    const std::size_t in = letters.inputs[0].find(letter), out = letters.outputs[0].find(letter);
+    if (in == std::string::npos || out == std::string::npos || from.shape[in] == to.shape[out]) return {};
+    const std::int64_t rows = std::min(from.shape[in], to.shape[out]) / count_;
+    std::int64_t ranks = 1;
+    for (std::size_t axis = 0; axis + 1 < from.layout.size(); ++axis)
+      if (from.layout[axis].cut() == static_cast<int>(in)) ranks *= graph_.mesh().size(static_cast<int>(axis));
+    if (rows % ranks == 0) return {};
+    return invalid(title_of(op) + ": a micro-batch has " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
+                       " for " + std::to_string(ranks) +
+                       " ranks, which cannot share them evenly where rows are joined with another dimension; take a " +
+                       "batch that divides by ranks times micro-batches",
                    op.where);
   }
 
@@ -181,6 +201,11 @@ class MicroSharder {
       BALEEN_TRY_ASSIGN(const ValueId piece, computed_in_pieces(conversion.inputs[0], dim, user));
       return piece_of_copy(conversion, piece, v, dim, conversion.attributes);
     }
+    if (const auto at = kept_dimension(producer, dim)) {
+      const Op view = *producer;
+      BALEEN_TRY_ASSIGN(const ValueId piece, inner_piece(view.inputs[0], *at, user));
+      return piece_of_copy(view, piece, v, dim, view.attributes);
+    }
     if (!producer || !producer->kind->has(kPointwise) || producer->outputs.size() != 1) {
       if (Dimensions sources; comes_from_draws(v, dim, sources)) to_draw_ = std::move(sources);
       return refuse(graph_.op(user), "reads a value with a batch dimension that is not a batch input");
@@ -195,6 +220,17 @@ class MicroSharder {
     // Of this value: another one may be computed alike and lie otherwise.
     attributes.set("copy", Attributes::ints({static_cast<std::int64_t>(dim), static_cast<std::int64_t>(v)}));
     return piece_of_copy(std::move(copy), kNone, v, dim, std::move(attributes));
+  }
+
+  /// Which dimension of its input a dimension of a reshape's result is, where it is one as it stands.
+  std::optional<std::size_t> kept_dimension(const Op* op, std::size_t dim) const {
+    if (!op || op->kind->name != "reshape" || !op->kind->iteration) return std::nullopt;
+    const Iteration letters = iteration_of(graph_, *op);
+    const char letter = letters.outputs[0][dim];
+    const std::size_t at = letter == '.' ? std::string::npos : letters.inputs[0].find(letter);
+    if (at == std::string::npos) return std::nullopt;
+    if (graph_.value(op->inputs[0]).shape[at] != graph_.value(op->outputs[0]).shape[dim]) return std::nullopt;
+    return at;
   }
 
   /// Whether a dimension of a value is that of random numbers or coordinates alone, through ops that keep it: these
