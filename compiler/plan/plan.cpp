@@ -243,7 +243,7 @@ Result<Job> job_of(const Job& job, const std::string& name, const Learning& lear
   own.groups = learning.groups;
   own.clip_grad_norm = learning.clip_grad_norm;
   own.gradient_accumulation_steps = 1;  // a caller gives all rows at once
-  own.keep_gradients = own.takes_gradients = own.is_late = false;
+  own.is_late = false;
   own.states_prefix = name + "/";
   return own;
 }
@@ -266,6 +266,7 @@ Result<PlannedGraph> plan_learning(const Job& job, const std::string& name, JobG
   planned.stops = std::move(update.stops);
   all.states.insert(all.states.end(), update.states.begin(), update.states.end());
   all.initial.insert(all.initial.end(), update.initial.begin(), update.initial.end());
+  for (const auto& [parameter, share] : update.approximated) all.approximated[own.states_prefix + parameter] = share;
   return planned;
 }
 
@@ -401,6 +402,8 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   BALEEN_TRY_ASSIGN(auto others,
                     plan_others(job, graphs, only, strategies, annotations, plugins, placer, watch, update));
   plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  for (const auto& [gradient, share] : update.approximated)
+    if (!plan.approximated.contains(gradient)) plan.approximated[gradient].shares[0] = share;
 
   for (const ParameterSpec& p : job.parameters)
     plan.persistent.push_back({p.name, p.type, Role::parameter, "parameters"});

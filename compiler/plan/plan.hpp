@@ -83,7 +83,7 @@ inline constexpr const char* kFactPrefix = "fact.";
 
 /// The state that counts the updates that were made, one number.
 inline constexpr const char* kUpdatesState = "optimizer.updates";
-/// The states that keep the gradients of the last step are named by this prefix and the parameter's name.
+/// States that keep gradients of the last step, or run of a program (behind "<graph>/"): this and a parameter's name.
 inline constexpr const char* kGradientPrefix = "verify.gradient.";
 /// The states that hold the gradients which a step takes in place of its own, likewise.
 inline constexpr const char* kGivenGradientPrefix = "verify.given.";
@@ -133,7 +133,7 @@ struct Plan {
   /// "applied": does the step count?
   std::vector<PlannedGraph> graphs;
   baleen_dtype_t coarsest = BALEEN_F32;  ///< the floating dtype of fewest digits that the train graph computes in
-  std::map<std::string, Approximated> approximated;  ///< by parameter
+  std::map<std::string, Approximated> approximated;  ///< by parameter, a program's "<graph>/<parameter>"
   Lack lack = {};                                    ///< what strategies did about it
   std::vector<std::string> notes;                    ///< lines for the user, of annotations and strategies
   std::vector<ClosedForm> closed_forms;              ///< of the train graph's values, as strategies say

@@ -41,6 +41,20 @@ Away::Away(const std::vector<double>& a, const std::vector<double>& b) {
   norm = std::sqrt(norm);
 }
 
+std::string axes_of_size(const Mesh& mesh, double size) {
+  std::vector<std::pair<std::string, double>> sizes;
+  double all = 1;
+  for (const MeshAxis& axis : mesh.axes) {
+    if (axis.size > 1) sizes.emplace_back("`" + axis.name + "`", static_cast<double>(axis.size));
+    all *= static_cast<double>(axis.size);
+  }
+  if (sizes.size() > 1) sizes.emplace_back("all axes", all);
+  std::string names;
+  for (const auto& [axes, of_axes] : sizes)
+    if (std::abs(size - of_axes) < 1e-3 * of_axes) names += (names.empty() ? "" : " or ") + axes;
+  return names;
+}
+
 Sketch change(const Sketch& from, const Sketch& to) {
   Sketch change;
   for (std::size_t s = 0; s < to.sums.size(); ++s) {

@@ -11,6 +11,8 @@ namespace baleen::app {
 
 /// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
 inline constexpr double kRoundings = 32;
+/// How many times as far from the exact reference as the farthest of those that round at random.
+inline constexpr double kDraws = 2;
 /// How a tensor of each list is called.
 inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
 
@@ -43,6 +45,9 @@ struct Away {
   double distance = 0, norm = 0;  ///< norm: of `b`
   std::size_t at = 0;             ///< where they are farthest apart
 };
+
+/// Axes of the mesh of that size, or all together: "`data` or `tensor`"; empty: none is.
+std::string axes_of_size(const Mesh& mesh, double size);
 
 /// What leads from the one to the other.
 Sketch change(const Sketch& from, const Sketch& to);

@@ -28,16 +28,10 @@ constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their n
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
-double norm_of_all(const std::vector<Sketch>& tensors) {
-  double squares = 0;
-  for (const Sketch& tensor : tensors) squares += tensor.norm() * tensor.norm();
-  return std::sqrt(squares);
-}
-
 class Judge {
  public:
   Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
-        const Record* rounded)
+        const std::vector<Rounded>& rounded)
       : many_(many),
         one_(one),
         shaken_(shaken),
@@ -46,6 +40,7 @@ class Judge {
         rounding_(rounding_of(many.coarsest)),
         updates_(many, one, replay) {
     for (const Record::Copy& copy : many.copies) copies_.emplace(Place{copy.step, copy.list, copy.tensor}, &copy);
+    for (const std::string& name : one.names[Record::gradients]) programs_.push_back(program_of(one, name));
   }
 
   Judgement run() {
@@ -53,12 +48,16 @@ class Judge {
     find_noise();
     const std::size_t steps = std::min(many_.steps.size(), one_.steps.size());
     for (std::size_t i = 0; i < steps; ++i) {
-      compare_evaluations(static_cast<std::int64_t>(i));
+      compare_evaluations(training_steps(one_, i));
+      if (many_.steps[i].program != one_.steps[i].program) {
+        differ("where the ranks made " + label_of(many_, i) + " one rank made " + label_of(one_, i));
+        break;
+      }
       compare_step(i);
     }
     if (many_.steps.size() != one_.steps.size())
       differ("the ranks ran " + std::to_string(many_.steps.size()) + " steps and one rank ran " +
-             std::to_string(one_.steps.size()));
+             std::to_string(one_.steps.size()) + (one_.programs.empty() ? "" : ", runs of programs among them"));
     compare_last();
     compare_evaluations(INT64_MAX);
     if (many_.evaluations.size() != one_.evaluations.size())
@@ -69,6 +68,7 @@ class Judge {
     for (std::size_t list = 0; list < Record::kLists; ++list)
       if (!one_.names[list].empty()) result_.summary += line(static_cast<Record::List>(list));
     if (!exact_) result_.summary += updates_.note() + approximated_note();
+    result_.summary += ill_conditioned_note();
     if (!noise_.empty()) {
       std::string names;
       for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
@@ -83,8 +83,7 @@ class Judge {
 
   std::string line(Record::List list) const {
     if (is_judged(list)) return tensors_[list].line();
-    const bool judges_all = updates_.judges_all() && many_.learned_beside.empty();
-    return judges_all ? updates_.line(list) : shown_[list].line() + updates_.line(list);
+    return updates_.judges_all() ? updates_.line(list) : shown_[list].line() + updates_.line(list);
   }
   void differ(std::string text) {
     if (!result_.difference) result_.difference = std::move(text);
@@ -127,14 +126,17 @@ class Judge {
   void find_noise() {
     for (const Shaken& shaken : shaken_) {
       if (shaken.roundings > 1) continue;
+      std::set<std::string> seen;
       for (std::size_t i = 0; i < std::min({one_.steps.size(), shaken.record->steps.size(), many_.steps.size()}); ++i) {
+        const bool is_first = seen.insert(one_.steps[i].program).second;
         const auto& own = one_.steps[i].tensors[Record::gradients];
         const auto& other = shaken.record->steps[i].tensors[Record::gradients];
         const auto& ranks = many_.steps[i].tensors[Record::gradients];
-        const double tiny = 1e-12 * norm_of_all(own);
+        const double tiny = 1e-12 * norm_of_gradients(one_.steps[i]);
         for (std::size_t t = 0; t < own.size(); ++t) {
+          if (programs_[t] != one_.steps[i].program) continue;
           const bool is_tiny = own[t].norm() < tiny, all_tiny = is_tiny && ranks[t].norm() < tiny;
-          if (((i == 0 || is_tiny) && distance(own[t], other[t]) > kNoise * own[t].norm()) ||
+          if (((is_first || is_tiny) && distance(own[t], other[t]) > kNoise * own[t].norm()) ||
               (all_tiny && distance(own[t], ranks[t]) > kExact * own[t].norm()))
             noise_.insert(one_.names[Record::gradients][t]);
         }
@@ -142,13 +144,28 @@ class Judge {
     }
   }
 
-  /// A state is named by its parameter, the one of the longest name that fits.
+  /// A state is named by its parameter, the one of the longest name that fits, behind its program's.
   bool is_noise(Record::List list, const std::string& name) const {
-    if (list != Record::states) return noise_.contains(name);
+    if (list == Record::gradients) return noise_.contains(name);
+    if (list == Record::parameters) return is_noise_of_any(name);
+    const std::string program = program_of(one_, name), own = name.substr(program.empty() ? 0 : program.size() + 1);
     const std::string* owner = nullptr;
     for (const std::string& parameter : one_.names[Record::parameters])
-      if (name.starts_with(parameter + ".") && (!owner || parameter.size() > owner->size())) owner = &parameter;
-    return owner && noise_.contains(*owner);
+      if (own.starts_with(parameter + ".") && (!owner || parameter.size() > owner->size())) owner = &parameter;
+    return owner && is_noise_of_any(*owner);
+  }
+  bool is_noise_of_any(const std::string& parameter) const {
+    return noise_.contains(parameter) || std::any_of(one_.programs.begin(), one_.programs.end(), [&](const auto& p) {
+             return noise_.contains(p + "/" + parameter);
+           });
+  }
+
+  /// Of those that a step, or a run of a program, makes.
+  double norm_of_gradients(const Record::Step& step) const {
+    double squares = 0;
+    for (std::size_t t = 0; t < programs_.size(); ++t)
+      if (programs_[t] == step.program) squares += std::pow(step.tensors[Record::gradients][t].norm(), 2);
+    return std::sqrt(squares);
   }
 
   /// What a number of a step, or of an evaluation, has grown to in the references that began with other parameters.
@@ -161,21 +178,49 @@ class Judge {
     return most;
   }
 
-  /// From `one`, a step of the reference, or from the same of the rounded one.
-  template <class Difference>
-  double nearest(std::size_t i, const Record::Step& one, Difference&& difference) const {
-    const double off = difference(one);
-    const bool is_told = rounded_ && i < rounded_->steps.size() && std::isfinite(rounded_->steps[i].loss);
-    return is_told ? std::min(off, difference(rounded_->steps[i])) : off;
+  /// A reference whose values are rounded: how far it is from the ranks and, where it rounds at random, from the exact
+  /// one.
+  struct Draw {
+    double off = 0, away = 0;
+  };
+
+  /// How far the ranks are `off`, from the exact reference or the nearest draw. Where that is too much, `limit` grows by
+  /// what draws come to.
+  double beside_draws(double off, const std::vector<Draw>& draws, double& limit, const std::string& place) {
+    if (!(off > limit) || draws.empty()) return off;
+    double near = off, farthest = 0;
+    for (const Draw& draw : draws) {
+      near = std::min(near, draw.off);
+      farthest = std::max(farthest, draw.away);
+    }
+    if (near <= limit) return near;
+    limit += kDraws * farthest;
+    if (near <= limit) ill_conditioned_.push_back(place);
+    return near;
+  }
+
+  /// The same of step `i`, with `distance` between two of it.
+  template <class Distance>
+  double nearest(std::size_t i, double& limit, const std::string& place, Distance&& distance) {
+    const Record::Step &many = many_.steps[i], &one = one_.steps[i];
+    std::vector<Draw> draws;
+    for (const auto& [rounded, is_random] : rounded_)
+      if (i < rounded->steps.size() && std::isfinite(rounded->steps[i].loss))
+        draws.push_back({distance(many, rounded->steps[i]), is_random ? distance(rounded->steps[i], one) : 0});
+    return beside_draws(distance(many, one), draws, limit, place);
   }
 
   void compare_step(std::size_t i) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
-    const std::string of = " of step " + std::to_string(i + 1);
-    grown_loss_ = std::max(grown_loss_, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
-    const double off = nearest(i, b, [&](const Record::Step& s) { return relative(a.loss, s.loss); });
-    see(losses_, off, number_limit(), "the loss" + of, unlike_in_step(i));
-    compare_copies({i, Record::numbers, Record::loss}, losses_, number_limit(), b.loss, "the loss" + of);
+    const std::string label = label_of(one_, i), of = " of " + label;
+    double& grown = grown_loss_[b.program];
+    grown = std::max(grown, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
+    const double least = number_limit(b.program);
+    double limit = least;
+    const double off =
+        nearest(i, limit, "the loss" + of, [](const auto& x, const auto& y) { return relative(x.loss, y.loss); });
+    see(losses_, off, limit, "the loss" + of, unlike_in_step(i));
+    compare_copies({i, Record::numbers, Record::loss}, losses_, least, b.loss, "the loss" + of);
     std::size_t metric = Record::metrics;
     for (const auto& [name, value] : b.facts)
       if (exact_ && name != "gradient_norm") compare_metric({i, Record::numbers, metric++}, name, value, of);
@@ -183,14 +228,15 @@ class Judge {
       compare_list(i, Record::gradients, a, b, of);
       compare_norm(i, of);
     }
-    const std::string after = " after step " + std::to_string(i + 1);
+    const std::string after = " after " + label;
     compare_list(i, Record::parameters, a, b, after);
     compare_list(i, Record::states, a, b, after);
   }
 
   /// Of a loss. One rounding of a logit is one of the loss at most.
-  double number_limit() const {
-    return exact_ ? 1e-10 + kRoundings * grown_loss_ : std::max(1e-6, rounding_) + kRoundings * grown_loss_;
+  double number_limit(const std::string& program = "") const {
+    const auto grown = grown_loss_.find(program);
+    return (exact_ ? 1e-10 : std::max(1e-6, rounding_)) + (grown == grown_loss_.end() ? 0 : kRoundings * grown->second);
   }
 
   void compare_metric(const Place& place, const std::string& name, double value, const std::string& of) {
@@ -206,15 +252,18 @@ class Judge {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const auto many = a.facts.find("gradient_norm"), one = b.facts.find("gradient_norm");
     if (many == a.facts.end() || one == b.facts.end() || !noise_.empty()) return;
-    grown_norm_ =
-        std::max(grown_norm_,
-                 growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
-    const double limit = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown_norm_;
-    const double off =
-        nearest(i, b, [&](const Record::Step& s) { return relative(many->second, s.facts.at("gradient_norm")); });
+    double& grown = grown_norm_[b.program];
+    grown = std::max(
+        grown, growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
+    const double least = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown;
     if (!(one->second > 0)) return;
-    see(norms_, off, limit, "the norm of the gradients" + of, unlike_along({i, Record::numbers, Record::norm}));
-    compare_copies({i, Record::numbers, Record::norm}, norms_, limit, one->second, "the norm of the gradients" + of);
+    const std::string place = "the norm of the gradients" + of;
+    double limit = least;
+    const double off = nearest(i, limit, place, [](const Record::Step& x, const Record::Step& y) {
+      return relative(x.facts.at("gradient_norm"), y.facts.at("gradient_norm"));
+    });
+    see(norms_, off, limit, place, unlike_along({i, Record::numbers, Record::norm}));
+    compare_copies({i, Record::numbers, Record::norm}, norms_, least, one->second, place);
   }
 
   /// A number that rank 0 reports, on the other ranks.
@@ -235,16 +284,17 @@ class Judge {
     const auto& names = one_.names[list];
     auto& grown = grown_[list];
     grown.resize(names.size());
-    const double all = list == Record::gradients ? norm_of_all(b.tensors[list]) : 0;
+    const double all = list == Record::gradients ? norm_of_gradients(b) : 0;
     for (std::size_t n = 0; n < names.size(); ++n) {
       // The gradient of what is read last is computed first.
       const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
-      const Sketch &many = a.tensors[list][t], &one = b.tensors[list][t];
+      if (list == Record::gradients && programs_[t] != b.program) continue;
+      const Sketch& one = b.tensors[list][t];
       const std::string place = std::string(kWhat[list]) + " `" + names[t] + "`" + of;
       const double whole = std::max(one.norm(), 1e-300);
       if (!is_judged(list)) {
-        if (const auto other = updates_.compare(i, list, t)) differ(*other);
-        if (updates_.judges_all() && updates_.judges(list, t)) {
+        if (const auto other = updates_.compare(i, list, t, of)) differ(*other);
+        if (updates_.judges_all()) {
           if (!is_noise(list, names[t])) compare_copies(i, list, t, updates_.limit(list, t, one.norm()), whole, place);
           continue;
         }
@@ -258,17 +308,29 @@ class Judge {
         compare_copies(i, list, t, rounded, whole, place);
         continue;
       }
-      const double limit = rounded + off * one.norm();
-      const double away = nearest(i, b, [&](const Record::Step& s) { return distance(many, s.tensors[list][t]); });
+      const double least = rounded + off * one.norm();
+      double limit = least;
+      const auto between = [&](const Record::Step& x, const Record::Step& y) {
+        return distance(x.tensors[list][t], y.tensors[list][t]);
+      };
+      const double away = is_judged(list) ? nearest(i, limit, place, between) : between(a, b);
       see_tensor(list, away, limit, one.norm(), place, [&] { return cause(i, list, t); });
-      compare_copies(i, list, t, limit, whole, place);
+      compare_copies(i, list, t, least, whole, place);
     }
   }
 
   /// By how much a gradient of step `i` may be off by design, as a share of it.
   double approximated(std::size_t i, const std::string& name) const {
     const auto found = many_.approximated.find(name);
-    return exact_ || found == many_.approximated.end() ? 0 : kTerms * found->second.at(static_cast<std::int64_t>(i));
+    return exact_ || found == many_.approximated.end() ? 0 : kTerms * found->second.at(training_steps(many_, i));
+  }
+
+  std::string ill_conditioned_note() const {
+    if (ill_conditioned_.empty()) return "";
+    const std::size_t others = ill_conditioned_.size() - 1;
+    return "ill-conditioned, for rounding alone decides (close to a tie, or where terms cancel), and judged by how far "
+           "random roundings go: " +
+           ill_conditioned_.front() + (others > 0 ? ", and " + std::to_string(others) + " more" : "") + "\n";
   }
 
   std::string approximated_note() const {
@@ -304,31 +366,11 @@ class Judge {
     if (many.norm() == 0 && one.norm() > 0) return "; it is zero: nothing reaches it";
     if (std::abs(factor - 1) < 1e-3 || !near(many, one, factor)) return "";
     std::string text = "; it is " + short_text(factor, "%.5g") + " times what one rank has";
-    if (const std::string axes = axes_of_size(factor); !axes.empty())
+    if (const std::string axes = axes_of_size(many_.mesh, factor); !axes.empty())
       return text + ", as if it were added up along " + axes + " once too often, or a mean were a sum";
-    if (const std::string axes = axes_of_size(1 / factor); !axes.empty())
+    if (const std::string axes = axes_of_size(many_.mesh, 1 / factor); !axes.empty())
       return text + ", as if a sum along " + axes + " were missing, or a mean taken twice";
     return text;
-  }
-
-  /// Those of that size: "`data` or `tensor`".
-  std::string axes_of_size(double factor) const {
-    std::string names;
-    for (const auto& [axes, size] : sizes())
-      if (std::abs(factor - size) < 1e-3 * size) names += (names.empty() ? "" : " or ") + axes;
-    return names;
-  }
-
-  /// Axes of the mesh, and all together, with their sizes.
-  std::vector<std::pair<std::string, double>> sizes() const {
-    std::vector<std::pair<std::string, double>> result;
-    double all = 1;
-    for (const MeshAxis& axis : many_.mesh.axes) {
-      if (axis.size > 1) result.emplace_back("`" + axis.name + "`", static_cast<double>(axis.size));
-      all *= static_cast<double>(axis.size);
-    }
-    if (result.size() > 1) result.emplace_back("all axes", all);
-    return result;
   }
 
   /// Where all have the same wrong loss, gradients may be unlike.
@@ -380,7 +422,7 @@ class Judge {
       const auto& facts = shaken.record->evaluations[number].facts;
       if (const auto other = facts.find("held_out_loss"), own = b.facts.find("held_out_loss");
           own != b.facts.end() && other != facts.end())
-        grown_loss_ = std::max(grown_loss_, relative(other->second, own->second) / shaken.roundings);
+        grown_loss_[""] = std::max(grown_loss_[""], relative(other->second, own->second) / shaken.roundings);
     }
     for (const auto& [name, value] : b.facts) {
       const auto other = a.facts.find(name);
@@ -388,7 +430,15 @@ class Judge {
       if (!exact_ && name != "held_out_loss") continue;
       const auto fact = static_cast<std::size_t>(std::distance(a.facts.begin(), other));
       const Place place{number, Record::evaluated, fact};
-      see(evaluations_, relative(other->second, value), number_limit(), name + when, unlike_along(place));
+      double limit = number_limit();
+      std::vector<Draw> draws;
+      for (const auto& [rounded, is_random] : rounded_)
+        if (number < rounded->evaluations.size() && rounded->evaluations[number].facts.contains(name)) {
+          const double drawn = rounded->evaluations[number].facts.at(name);
+          draws.push_back({relative(other->second, drawn), is_random ? relative(drawn, value) : 0});
+        }
+      const double off = beside_draws(relative(other->second, value), draws, limit, name + when);
+      see(evaluations_, off, limit, name + when, unlike_along(place));
       compare_copies(place, evaluations_, number_limit(), value, name + when);
     }
   }
@@ -404,7 +454,7 @@ class Judge {
                         std::to_string(b.size()) + " on one");
         if (!exact_) {
           if (const auto other = updates_.compare_last(list, t, what)) differ(*other);
-          if (updates_.judges_all() && updates_.judges(list, t)) continue;
+          if (updates_.judges_all()) continue;
         }
         if (is_noise(list, one_.names[list][t])) continue;
         const Away away(a, b);
@@ -416,16 +466,18 @@ class Judge {
 
   const Record &many_, &one_;
   const std::vector<Shaken>& shaken_;
-  const Record* const rounded_;  ///< null: none
+  const std::vector<Rounded>& rounded_;
   const bool exact_;
   const double rounding_;
   UpdateJudge updates_;
   Judgement result_;
+  std::vector<std::string> ill_conditioned_;  ///< places where limits are those of random roundings
   Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
   std::array<Found, Record::kLists> shown_ = tensors_;
   std::set<std::string> noise_;                            ///< parameters whose gradients are
-  double grown_loss_ = 0, grown_norm_ = 0;                 ///< what further references have come to, relative
+  std::vector<std::string> programs_;                      ///< of gradients
+  std::map<std::string, double> grown_loss_, grown_norm_;  ///< what further references have come to, relative
   std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor
   std::multimap<Place, const Record::Copy*> copies_;
   std::size_t evaluated_ = 0;
@@ -436,7 +488,7 @@ class Judge {
 double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
 
 Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
-                const Record* rounded) {
+                const std::vector<Rounded>& rounded) {
   return Judge(many, one, shaken, replay, rounded).run();
 }
 

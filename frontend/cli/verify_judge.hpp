@@ -19,6 +19,12 @@ struct Shaken {
   double roundings = 1;
 };
 
+/// A further reference, whose values are rounded.
+struct Rounded {
+  const Record* record = nullptr;
+  bool is_random = false;
+};
+
 /// What the script alone makes of the gradients that the ranks kept: `record`, and once more with each parameter at the
 /// beginning and each gradient changed by one rounding of fp32.
 struct Replay {
@@ -42,7 +48,7 @@ struct Replay {
 /// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
 /// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.
 Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {},
-                const Replay& replay = {}, const Record* rounded = nullptr);
+                const Replay& replay = {}, const std::vector<Rounded>& rounded = {});
 
 /// One rounding of a number of that dtype, as a share of it.
 double rounding_of(baleen_dtype_t dtype);

@@ -2,7 +2,6 @@
 #include "frontend/cli/verify_record.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +11,6 @@
 #include "baleen/dtype.hpp"
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/shards.hpp"
-#include "frontend/cli/verify_rounded.hpp"
 #include "frontend/engine/assembly.hpp"
 
 namespace baleen::app {
@@ -42,14 +40,26 @@ Result<std::vector<double>> read_numbers(Session& session, const PersistentSpec&
   return numbers_of(bytes, spec);
 }
 
+/// Where the prefix of a kept gradient begins: at first, or behind the name of a program and a `/`; npos: it is none.
+std::size_t gradient_prefix_at(const std::string& name) {
+  if (name.starts_with(kGradientPrefix)) return 0;
+  const std::size_t slash = name.find(std::string("/") + kGradientPrefix);
+  return slash == std::string::npos ? slash : slash + 1;
+}
+
+/// Whether it is the state that counts the updates of the training, or of a program.
+bool counts_updates(const std::string& name) {
+  return name == kUpdatesState || name.ends_with(std::string("/") + kUpdatesState);
+}
+
 /// The list that a persistent tensor belongs to; kLists for what strategies keep for themselves, and for gradients that
 /// a late update keeps, which are among the gradients.
 Record::List list_of(const PersistentSpec& spec) {
   if (spec.role == Role::parameter) return Record::parameters;
   if (spec.role != Role::state || spec.is_of_strategy || spec.name.ends_with(kLateGradientSuffix))
     return Record::kLists;
-  if (spec.name.starts_with(kGradientPrefix)) return Record::gradients;
-  return spec.category == "optimizer" || spec.name == kUpdatesState ? Record::states : Record::kLists;
+  if (gradient_prefix_at(spec.name) != std::string::npos) return Record::gradients;
+  return spec.category == "optimizer" || counts_updates(spec.name) ? Record::states : Record::kLists;
 }
 
 /// Keeps what a run that the script drives comes to.
@@ -61,7 +71,11 @@ class Recorder : public TrainingRun {
       const Record::List list = list_of(buffer.spec);
       if (list == Record::kLists) continue;
       std::string name = buffer.spec.name;
-      if (list == Record::gradients) name.erase(0, std::string_view(kGradientPrefix).size());
+      if (list == Record::gradients) {
+        const std::size_t at = gradient_prefix_at(name);
+        if (at > 0) record.programs.insert(name.substr(0, at - 1));
+        name.erase(at, std::string_view(kGradientPrefix).size());
+      }
       record.names[list].push_back(std::move(name));
       specs_[list].push_back(&buffer.spec);
       runs_[list].push_back(runs_on(buffer.spec));
@@ -84,21 +98,14 @@ class Recorder : public TrainingRun {
   }
 
   Result<Facts> step() override {
-    const std::size_t number = record_.steps.size();
-    const bool takes_back = number < how_.skipped.size() && how_.skipped[number];
-    if (takes_back) BALEEN_TRY(keep());
-    const Record::Kept* const kept = followed(number);
-    if (kept) BALEEN_TRY(give(*kept));
-    BALEEN_TRY_ASSIGN(Facts facts, run_.step());
-    Record::Step step;
-    for (const auto& [name, value] : facts)
-      if (name == "gradient_norm" || (name != "loss" && facts.contains(name + ".weight"))) step.facts[name] = value;
-    step.loss = facts["loss"];
-    if (takes_back) BALEEN_TRY(take_back());
-    BALEEN_TRY(read(step));
-    BALEEN_TRY(keep_step());
-    if (kept) BALEEN_TRY(follow(*kept));
-    record_.steps.push_back(std::move(step));
+    Facts facts;
+    BALEEN_TRY(record_step("", [&](Record::Step& step) -> Status {
+      BALEEN_TRY_ASSIGN(facts, run_.step());
+      for (const auto& [name, value] : facts)
+        if (name == "gradient_norm" || (name != "loss" && facts.contains(name + ".weight"))) step.facts[name] = value;
+      step.loss = facts["loss"];
+      return {};
+    }));
     return facts;
   }
   Result<Facts> evaluate(std::int64_t batches) override {
@@ -108,7 +115,17 @@ class Recorder : public TrainingRun {
   }
   std::int64_t steps_done() const override { return run_.steps_done(); }
   std::vector<ProgramInfo> programs() const override { return run_.programs(); }
-  Result<Outputs> run(const std::string& program, const Inputs& inputs) override { return run_.run(program, inputs); }
+  Result<Outputs> run(const std::string& program, const Inputs& inputs) override {
+    if (!record_.programs.contains(program)) return run_.run(program, inputs);
+    Outputs outputs;
+    BALEEN_TRY(record_step(program, [&](Record::Step& step) -> Status {
+      BALEEN_TRY_ASSIGN(outputs, run_.run(program, inputs));
+      step.loss = outputs.at("loss").values.at(0) / outputs.at("weight").values.at(0);
+      step.facts["gradient_norm"] = outputs.at("gradient_norm").values.at(0);
+      return {};
+    }));
+    return outputs;
+  }
   Status save(const std::string&) override { return {}; }
   Status checkpoint() override { return {}; }
 
@@ -130,41 +147,71 @@ class Recorder : public TrainingRun {
   }
 
  private:
+  /// A step of the training (no program), or a run of a program that learns: `make` runs it and takes its numbers.
+  template <class Make>
+  Status record_step(const std::string& program, Make&& make) {
+    const std::size_t number = record_.steps.size();
+    const bool takes_back = number < how_.skipped.size() && how_.skipped[number];
+    if (takes_back) BALEEN_TRY(keep());
+    const Record::Kept* const kept = followed(number, program);
+    if (kept) BALEEN_TRY(give(*kept, program));
+    Record::Step step;
+    step.program = program;
+    BALEEN_TRY(make(step));
+    if (takes_back) BALEEN_TRY(take_back());
+    BALEEN_TRY(read(step));
+    BALEEN_TRY(keep_step(program));
+    if (kept) BALEEN_TRY(follow(*kept));
+    record_.steps.push_back(std::move(step));
+    return {};
+  }
+
   void shake(std::vector<double>& numbers) {
     if (how_.shake == 0) return;
     for (double& number : numbers) number *= 1 + ((signs_() & 1) != 0 ? how_.shake : -how_.shake);
   }
 
   /// Whole, until it is too much. All ranks take part, and rank 0 has it.
-  Status keep_step() {
+  Status keep_step(const std::string& program) {
     if (!is_keeping_) return {};
     for (const Record::List list : {Record::gradients, Record::parameters})
-      for (const PersistentSpec* spec : specs_[list])
-        kept_bytes_ += static_cast<std::uint64_t>(element_count(spec->type.shape)) * sizeof(float);
+      for (std::size_t t = 0; t < specs_[list].size(); ++t)
+        if (is_kept(list, t, program))
+          kept_bytes_ += static_cast<std::uint64_t>(element_count(specs_[list][t]->type.shape)) * sizeof(float);
     is_keeping_ = kept_bytes_ <= kKeptBytes;
     if (!is_keeping_) return {};
     Record::Kept kept;
-    BALEEN_TRY(keep_list(Record::gradients, kept.gradients));
-    BALEEN_TRY(keep_list(Record::parameters, kept.parameters));
+    BALEEN_TRY(keep_list(Record::gradients, program, kept.gradients));
+    BALEEN_TRY(keep_list(Record::parameters, program, kept.parameters));
     if (run_.rank() == 0) record_.kept.push_back(std::move(kept));
     return {};
   }
-  Status keep_list(Record::List list, std::vector<std::vector<float>>& kept) {
-    for (const PersistentSpec* spec : specs_[list]) {
-      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, read_numbers(run_.session(), *spec));
-      kept.emplace_back(numbers.begin(), numbers.end());
+  /// Of a step or run of that program.
+  bool is_kept(Record::List list, std::size_t t, const std::string& program) const {
+    return list != Record::gradients || program_of(record_, record_.names[list][t]) == program;
+  }
+  Status keep_list(Record::List list, const std::string& program, std::vector<std::vector<float>>& kept) {
+    for (std::size_t t = 0; t < specs_[list].size(); ++t) {
+      kept.emplace_back();
+      if (!is_kept(list, t, program)) continue;
+      BALEEN_TRY_ASSIGN(const std::vector<double> numbers, read_numbers(run_.session(), *specs_[list][t]));
+      kept.back().assign(numbers.begin(), numbers.end());
     }
     return {};
   }
 
-  const Record::Kept* followed(std::size_t step) const {
-    return how_.followed && step < how_.followed->kept.size() ? &how_.followed->kept[step] : nullptr;
+  /// Null where the ranks ran something else, or nobody kept it.
+  const Record::Kept* followed(std::size_t step, const std::string& program) const {
+    if (!how_.followed || step >= how_.followed->kept.size()) return nullptr;
+    return how_.followed->steps[step].program == program ? &how_.followed->kept[step] : nullptr;
   }
 
   /// To the update of the next step, what the ranks had in that one.
-  Status give(const Record::Kept& kept) {
+  Status give(const Record::Kept& kept, const std::string& program) {
+    const std::string prefix = program.empty() ? "" : program + "/";
     for (std::size_t t = 0; t < kept.gradients.size(); ++t)
-      BALEEN_TRY(write_kept(kGivenGradientPrefix + how_.followed->names[Record::gradients][t], kept.gradients[t]));
+      if (const std::string& name = how_.followed->names[Record::gradients][t]; is_kept(Record::gradients, t, program))
+        BALEEN_TRY(write_kept(prefix + kGivenGradientPrefix + name.substr(prefix.size()), kept.gradients[t]));
     return {};
   }
   /// Behind a step, so that the next one begins as the ranks' does.
@@ -197,12 +244,12 @@ class Recorder : public TrainingRun {
         for (const PieceRun& run : runs_[list][t])
           for (std::int64_t i = 0; i < run.count; ++i)
             sketch.add(run.in_whole + i, numbers[static_cast<std::size_t>(run.in_piece + i)]);
-        if (spec.name != kUpdatesState) continue;
-        step.applied = numbers[0] > updates_;
-        updates_ = numbers[0];
+        if (!counts_updates(spec.name)) continue;
+        if (program_of(record_, spec.name) == step.program) step.applied = numbers[0] > updates_[step.program];
+        updates_[program_of(record_, spec.name)] = numbers[0];
       }
     step.counts = step.applied;
-    if (late_counts_) {
+    if (late_counts_ && step.program.empty()) {
       BALEEN_TRY_ASSIGN(const std::vector<std::byte> bytes, run_.session().read_own(late_counts_->name));
       BALEEN_TRY_ASSIGN(const std::vector<double> numbers, numbers_of(bytes, *late_counts_));
       step.counts = numbers[0] != 0;
@@ -240,7 +287,7 @@ class Recorder : public TrainingRun {
   std::vector<std::vector<double>> kept_;
   std::mt19937 signs_{2013};
   const PersistentSpec* late_counts_ = nullptr;  ///< where updates are late: whether the step's gradients count
-  double updates_ = 0;
+  std::map<std::string, double> updates_;                ///< by program
   bool is_keeping_ = false;
   std::uint64_t kept_bytes_ = 0;
 };
@@ -368,28 +415,23 @@ Status exchange(RankLink& link, Record& record, const std::array<std::vector<Lay
   return {};
 }
 
-/// Random bits of a number, the same on every machine: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
-std::uint64_t bits_of(std::uint64_t number) {
-  number += 0x9e3779b97f4a7c15u;
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-  return number ^ (number >> 31);
-}
-
 }  // namespace
 
-bool Sketch::is_finite() const {
-  return std::isfinite(squares) && std::all_of(sums.begin(), sums.end(), [](double sum) { return std::isfinite(sum); });
+std::string program_of(const Record& record, const std::string& name) {
+  const std::string first = name.substr(0, name.find('/'));
+  return first.size() < name.size() && record.programs.contains(first) ? first : "";
 }
 
-void Sketch::add(std::int64_t index, double number) {
-  std::uint64_t bits = bits_of(static_cast<std::uint64_t>(index));
-  for (double& sum : sums) {
-    // A branch on a random bit is guessed wrong half of the time: the sign is set instead.
-    sum += std::bit_cast<double>(std::bit_cast<std::uint64_t>(number) ^ ((~bits & 1) << 63));
-    bits >>= 1;
-  }
-  squares += number * number;
+std::string label_of(const Record& record, std::size_t i) {
+  const std::string& program = record.steps[i].program;
+  std::size_t number = 0;
+  for (std::size_t before = 0; before <= i; ++before) number += record.steps[before].program == program ? 1 : 0;
+  return program.empty() ? "step " + std::to_string(number) : "run " + std::to_string(number) + " of `" + program + "`";
+}
+
+std::int64_t training_steps(const Record& record, std::size_t count) {
+  const auto end = record.steps.begin() + static_cast<std::ptrdiff_t>(std::min(count, record.steps.size()));
+  return std::count_if(record.steps.begin(), end, [](const Record::Step& step) { return step.program.empty(); });
 }
 
 double largest_share(const Approximated& approximated, std::size_t steps) {
@@ -397,19 +439,6 @@ double largest_share(const Approximated& approximated, std::size_t steps) {
   for (const auto& [from, share] : approximated.shares)
     if (from < static_cast<std::int64_t>(steps)) largest = std::max(largest, share);
   return largest;
-}
-
-Sketch sketch_of(const std::vector<double>& numbers) {
-  Sketch sketch;
-  for (std::size_t i = 0; i < numbers.size(); ++i) sketch.add(static_cast<std::int64_t>(i), numbers[i]);
-  return sketch;
-}
-
-double distance(const Sketch& a, const Sketch& b) {
-  double squares = 0;
-  for (std::size_t i = 0; i < a.sums.size(); ++i)
-    squares += (a.sums[i] - b.sums[i]) * (a.sums[i] - b.sums[i]) / static_cast<double>(a.sums.size());
-  return std::sqrt(squares);
 }
 
 Result<Record> record(const VerifyOptions& options, const Setup& setup, const RecordOptions& how) {
@@ -421,7 +450,8 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   flags.steps = own.steps;
   flags.command = "verify";
   flags.alone = how.reference;
-  if (how.rounded) flags.rewrite = [dtype = *how.rounded](Job& job) { return round_values(job, dtype); };
+  if (how.rounded) flags.rewrite = [&](Job& job) { return round_values(job, *how.rounded); };
+  if (how.keeps) flags.watch = [&](const std::string& phase, const Graph& graph) { result.dtypes.note(phase, graph); };
   flags.check_kernels = !how.reference;  // first, before one that writes anywhere does harm
   flags.silent = true;
   flags.keep_gradients = true;
@@ -436,7 +466,6 @@ Result<Record> record(const VerifyOptions& options, const Setup& setup, const Re
   result.coarsest = run->session().coarsest_dtype();
   result.approximated = run->session().approximated();
   result.is_late = run->session().is_late();
-  result.learned_beside = run->session().learned_beside();
   BALEEN_TRY(recorder.read_last());
   if (setup.link && !how.reference) BALEEN_TRY(exchange(*setup.link, result, recorder.layouts()));
   return result;

@@ -13,6 +13,7 @@
 #include "compiler/plan/plan.hpp"
 #include "core/runtime/session.hpp"
 #include "frontend/cli/commands.hpp"
+#include "frontend/cli/verify_rounded.hpp"
 
 namespace baleen::app {
 
@@ -38,7 +39,9 @@ struct Record {
   enum List : std::size_t { gradients, parameters, states, kLists, numbers = kLists, evaluated };
   using Sketches = std::array<std::vector<Sketch>, kLists>;
 
+  /// A step of the training, or a run of a program that learns.
   struct Step {
+    std::string program = {};  ///< the program's name; empty: the training
     double loss = 0;
     Facts facts;          ///< metrics and "gradient_norm"
     bool applied = true;  ///< whether the optimizer's update counted
@@ -65,24 +68,33 @@ struct Record {
     double distance = 0;
   };
 
-  std::array<std::vector<std::string>, kLists> names;
-  std::vector<Step> steps;
+  std::array<std::vector<std::string>, kLists> names;  ///< a program's gradients and states: "<program>/<name>"
+  std::set<std::string> programs;                      ///< that learn
+  std::vector<Step> steps;                             ///< with runs of programs between them
   std::vector<Evaluation> evaluations;
   Sketches first;                                             ///< before the first step
   std::array<std::vector<std::vector<double>>, kLists> last;  ///< parameters and states at the end, whole
   /// What the first steps came to on all ranks together, by the places of `names`.
   struct Kept {
-    std::vector<std::vector<float>> gradients, parameters;  ///< parameters: behind the step
+    /// Gradients of other programs are empty. Parameters are those behind the step.
+    std::vector<std::vector<float>> gradients, parameters;
   };
   std::vector<Kept> kept;                            ///< where it is asked for, of as many steps as kKeptBytes hold
-  std::set<std::string> learned_beside;              ///< the session's
   std::map<std::string, Approximated> approximated;  ///< gradients, by name
   bool is_late = false;                              ///< a step makes the update of the step before
   std::vector<Copy> copies;                          ///< that are not like their originals, by step
   baleen_dtype_t coarsest = BALEEN_F32;
+  PlannedDtypes dtypes;                     ///< of the plan, where gradients are kept
   Mesh mesh;                                ///< of the ranks
   std::optional<Error> wrong_layouts = {};  ///< as in make_plan; training refuses the plan for them
 };
+
+/// Of a gradient or state, the program that it belongs to: the name before a `/`; empty: the training.
+std::string program_of(const Record& record, const std::string& name);
+/// "step 3", or "run 3 of `judge`", counted from 1: number `i` of `steps`.
+std::string label_of(const Record& record, std::size_t i);
+/// Steps of the training among the first `count` of all.
+std::int64_t training_steps(const Record& record, std::size_t count);
 
 /// The largest share in so many first steps.
 double largest_share(const Approximated& approximated, std::size_t steps);
@@ -95,8 +107,7 @@ struct RecordOptions {
   std::vector<bool> skipped = {};  ///< by step, of a reference: the update that it made is taken back
   bool is_late = false;            ///< of a reference: a step makes the update of the step before
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
-  /// Of a reference: what its graphs read and compute is rounded to this dtype (verify_rounded.hpp).
-  std::optional<baleen_dtype_t> rounded = {};
+  std::optional<Rounding> rounded = {};  ///< of a reference: how what its graphs read and compute is rounded
   bool keeps = false;  ///< `kept`, on rank 0; every rank is asked
   /// Of a reference: it follows what this one kept. Each update takes those gradients, and behind each step parameters
   /// are set to those; all changed by `shake` of themselves.

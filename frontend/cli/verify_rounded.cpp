@@ -1,7 +1,9 @@
 /// \file Puts a rounding behind each value.
 #include "frontend/cli/verify_rounded.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "baleen/dtype.hpp"
 #include "baleen/expression_builder.hpp"
@@ -9,43 +11,142 @@
 namespace baleen::app {
 namespace {
 
+constexpr std::string_view kRewritten = ": rewrite";
+/// Of sites of random numbers, so that none is the script's.
+constexpr std::uint64_t kSites = 0xba1e'e000'0000'0000;
+
+/// Without a plan that says it.
 bool rounds(const Op& op) {
   const OpKind& kind = *op.kind;
   if (op.inputs.empty()) return kind.name == "parameter" || kind.name == "input";
   return !(kind.has(kStructural) || kind.has(kView) || kind.has(kSensitive) || kind.has(kReduction));
 }
 
-/// To the dtype's digits. Numbers of 8 bits are scaled into their narrow range, so those are rounded to as many digits
-/// of fp32, whatever their size (Dekker, "A floating-point technique for extending the available precision", 1971).
-std::uint32_t rounded_to(Expression& e, baleen_dtype_t dtype) {
-  const std::uint32_t x = e.input(0);
-  if (!is_fp8(dtype)) return e.append({BALEEN_X_ROUND, x, static_cast<std::uint32_t>(dtype), 0, 0});
-  const double split = std::ldexp(1.0, dtype_digits(BALEEN_F32) - dtype_digits(dtype)) + 1;
-  const std::uint32_t large = e.binary(BALEEN_X_MUL, x, e.constant(split));
-  return e.binary(BALEEN_X_SUB, large, e.binary(BALEEN_X_SUB, large, x));
-}
+/// One graph of a job.
+class Rounder {
+ public:
+  Rounder(Graph& graph, const Rounding& rounding, const std::map<OpId, PlannedDtypes::OfOp>* planned)
+      : graph_(graph), rounding_(rounding), planned_(planned) {}
 
-Status round_values(Graph& graph, baleen_dtype_t dtype) {
-  for (const OpId id : graph.ops()) {
-    if (!rounds(graph.op(id))) continue;
-    const std::vector<ValueId> results(graph.op(id).outputs.begin(), graph.op(id).outputs.end());
-    for (const ValueId result : results) {
-      if (!is_floating(graph.value(result).dtype) || graph.value(result).users.empty()) continue;
-      Expression rounded;
-      const std::uint32_t made = rounded_to(rounded, dtype);
-      BALEEN_TRY_ASSIGN(const ValueId value, graph.pointwise({result}, rounded, made, graph.op(id).name));
-      BALEEN_TRY(graph.redirect(result, value, graph.value(value).producer));
+  Status run() {
+    for (const OpId id : graph_.ops()) {
+      const PlannedDtypes::OfOp* const planned = planned_of(id);
+      if (planned) BALEEN_TRY(round_operands(id, *planned));
+      const std::vector<ValueId> results(graph_.op(id).outputs.begin(), graph_.op(id).outputs.end());
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        if (!is_rounded_value(results[r]) || graph_.value(results[r]).users.empty()) continue;
+        const std::optional<baleen_dtype_t> dtype = planned ? narrow(planned->outputs, r) : default_of(id);
+        if (!dtype) continue;
+        BALEEN_TRY_ASSIGN(const ValueId value, append(results[r], *dtype, graph_.op(id).name));
+        BALEEN_TRY(graph_.redirect(results[r], value, graph_.value(value).producer));
+        rounded_[value] = *dtype;
+      }
     }
+    return graph_.normalise();
   }
-  return graph.normalise();
+
+ private:
+  const PlannedDtypes::OfOp* planned_of(OpId id) const {
+    if (!planned_) return nullptr;
+    const auto found = planned_->find(id);
+    const Op& op = graph_.op(id);
+    const bool is_same = found != planned_->end() && found->second.kind == op.kind->name &&
+                         found->second.inputs.size() == op.inputs.size() &&
+                         found->second.outputs.size() == op.outputs.size();
+    return is_same ? &found->second : nullptr;
+  }
+  bool is_rounded_value(ValueId value) const { return is_floating(graph_.value(value).dtype); }
+  std::optional<baleen_dtype_t> default_of(OpId id) const {
+    return rounds(graph_.op(id)) ? std::optional(rounding_.dtype) : std::nullopt;
+  }
+  static std::optional<baleen_dtype_t> narrow(const std::vector<baleen_dtype_t>& dtypes, std::size_t number) {
+    const baleen_dtype_t dtype = dtypes[number];
+    return is_floating(dtype) && dtype != BALEEN_F64 ? std::optional(dtype) : std::nullopt;
+  }
+
+  /// What an op reads in fewer digits than the value has for others.
+  Status round_operands(OpId id, const PlannedDtypes::OfOp& planned) {
+    for (std::size_t k = 0; k < planned.inputs.size(); ++k) {
+      const ValueId value = graph_.op(id).inputs[k];
+      const std::optional<baleen_dtype_t> dtype = narrow(planned.inputs, k);
+      if (!is_rounded_value(value) || !dtype) continue;
+      const auto has = rounded_.find(value);
+      if (has != rounded_.end() && dtype_digits(has->second) <= dtype_digits(*dtype)) continue;
+      BALEEN_TRY_ASSIGN(const ValueId cast, append(value, *dtype, graph_.op(id).name));
+      BALEEN_TRY(graph_.set_input(id, k, cast));
+    }
+    return {};
+  }
+
+  /// Equal ones are one op.
+  Result<ValueId> append(ValueId value, baleen_dtype_t dtype, const Text& name) {
+    Expression e;
+    std::uint32_t made = rounded_to(e, e.input(0), dtype);
+    if (rounding_.draw > 0) {
+      const std::uint32_t exact = e.binary(BALEEN_X_EQ, made, e.input(0));
+      made = e.select(exact, e.input(0), rounded_to(e, moved(e, value, dtype), dtype));
+    }
+    return graph_.pointwise({value}, e, made, name);
+  }
+
+  /// x (1 + d), d at random of up to so many roundings.
+  std::uint32_t moved(Expression& e, ValueId value, baleen_dtype_t dtype) const {
+    const double most = rounding_.roundings * std::exp2(-dtype_digits(dtype));
+    const std::uint32_t drawn = e.random(BALEEN_X_UNIFORM, kSites + (rounding_.draw << 32) + value);
+    const std::uint32_t factor =
+        e.binary(BALEEN_X_ADD, e.binary(BALEEN_X_MUL, drawn, e.constant(2 * most)), e.constant(1 - most));
+    return e.binary(BALEEN_X_MUL, e.input(0), factor);
+  }
+
+  /// To the dtype's digits. Numbers of 8 bits are scaled into their narrow range, so those are rounded to as many
+  /// digits of fp32, whatever their size (Dekker, "A floating-point technique for extending the available precision",
+  /// 1971).
+  static std::uint32_t rounded_to(Expression& e, std::uint32_t x, baleen_dtype_t dtype) {
+    if (!is_fp8(dtype)) return e.append({BALEEN_X_ROUND, x, static_cast<std::uint32_t>(dtype), 0, 0});
+    const double split = std::ldexp(1.0, dtype_digits(BALEEN_F32) - dtype_digits(dtype)) + 1;
+    const std::uint32_t large = e.binary(BALEEN_X_MUL, x, e.constant(split));
+    return e.binary(BALEEN_X_SUB, large, e.binary(BALEEN_X_SUB, large, x));
+  }
+
+  Graph& graph_;
+  const Rounding& rounding_;
+  const std::map<OpId, PlannedDtypes::OfOp>* const planned_;  ///< null: none
+  std::map<ValueId, baleen_dtype_t> rounded_;                 ///< what rounds, behind results
+};
+
+/// Those of a graph, where some value is as coarse as any of the run's.
+const std::map<OpId, PlannedDtypes::OfOp>* planned_of(const std::string& name, const Rounding& rounding) {
+  if (!rounding.planned) return nullptr;
+  const auto found = rounding.planned->graphs.find(name);
+  if (found == rounding.planned->graphs.end()) return nullptr;
+  const auto is_coarse = [&](const auto& op) {
+    return std::ranges::find(op.second.outputs, rounding.dtype) != op.second.outputs.end();
+  };
+  return std::ranges::any_of(found->second, is_coarse) ? &found->second : nullptr;
 }
 
 }  // namespace
 
-Status round_values(Job& job, baleen_dtype_t dtype) {
+void PlannedDtypes::note(const std::string& phase, const Graph& graph) {
+  if (!phase.ends_with(kRewritten)) return;
+  // Of a train graph that is another one in its first steps, the last form counts, which comes last.
+  std::string name = phase.substr(0, phase.size() - kRewritten.size());
+  if (name.starts_with(std::string(kTrainGraph) + " ")) name = kTrainGraph;
+  auto& ops = graphs[name];
+  ops.clear();
+  for (const OpId id : graph.ops()) {
+    const Op& op = graph.op(id);
+    OfOp& noted = ops[id];
+    noted.kind = op.kind->name;
+    for (const ValueId value : op.inputs) noted.inputs.push_back(graph.value(value).dtype);
+    for (const ValueId value : op.outputs) noted.outputs.push_back(graph.value(value).dtype);
+  }
+}
+
+Status round_values(Job& job, const Rounding& rounding) {
   for (auto& [name, made] : job.graphs)
     if (made.role == GraphRole::train || made.role == GraphRole::evaluate || made.role == GraphRole::learn)
-      BALEEN_TRY(round_values(made.graph, dtype));
+      BALEEN_TRY(Rounder(made.graph, rounding, planned_of(name, rounding)).run());
   return {};
 }
 

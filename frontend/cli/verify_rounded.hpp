@@ -1,12 +1,43 @@
-/// \file A job whose values are rounded as ranks round theirs that compute with few digits.
+/// \file A job in fp64 whose values have no more digits than those of a run in fewer: how far rounding alone goes.
 #pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "baleen/base.h"
 #include "compiler/plan/job.hpp"
 
 namespace baleen::app {
 
-/// Parameters and inputs as the graphs that have a loss read them, and what their ops compute, are rounded to `dtype`;
-/// not what norms, softmax, losses and sums make, which mixed precision leaves in fp32. Derivatives pass through.
-Status round_values(Job& job, baleen_dtype_t dtype);
+/// The dtypes that a run's plan has where strategies have rewritten what the script described: by the graph's name and
+/// the op's number, which rewriting keeps.
+struct PlannedDtypes {
+  struct OfOp {
+    std::string kind;
+    std::vector<baleen_dtype_t> inputs, outputs;
+  };
+  std::map<std::string, std::map<OpId, OfOp>> graphs;
+
+  /// To be called after each pass, as a PassObserver is.
+  void note(const std::string& phase, const Graph& graph);
+};
+
+/// How values are rounded.
+struct Rounding {
+  baleen_dtype_t dtype = BALEEN_F32;       ///< the coarsest that the run computes in
+  const PlannedDtypes* planned = nullptr;  ///< the run's; null: every value but those of sums, norms and losses
+  /// Which of many random ones; 0: each value is rounded to the nearest number. Others first move it by up to
+  /// `roundings` at random, unless its digits suffice as it is (the CESTAC method: Vignes, A stochastic arithmetic for
+  /// reliable scientific computation, 1993). So what is close to a tie is decided now so, now otherwise.
+  std::uint64_t draw = 0;
+  double roundings = 0;
+};
+
+/// What the job's graphs with a loss read and compute is rounded, where the run does so too: a value to the dtype that
+/// it has there. Where the plan has no value of `dtype` (8 bits come later, in products alone), or rewriting has
+/// replaced an op, it is `dtype` for all but what is summed and what norms, softmax and losses make. Before it is
+/// planned.
+Status round_values(Job& job, const Rounding& rounding);
 
 }  // namespace baleen::app

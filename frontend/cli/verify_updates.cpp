@@ -38,10 +38,6 @@ std::size_t UpdateJudge::replayed() const {
 
 bool UpdateJudge::judges_all() const { return replayed() > 0 && replayed() == many_.steps.size(); }
 
-bool UpdateJudge::judges(Record::List list, std::size_t t) const {
-  return replayed() > 0 && !many_.learned_beside.contains(one_.names[list][t]);
-}
-
 /// A parameter begins each step as the ranks' does; a state goes on from its own.
 double UpdateJudge::limit(Record::List list, std::size_t t, double norm) const {
   const Allowed& allowed = allowed_[list][t];
@@ -51,8 +47,9 @@ double UpdateJudge::limit(Record::List list, std::size_t t, double norm) const {
   return rounded * norm + kUpdate * computed + kRoundings * allowed.grown + kSmallest;
 }
 
-std::optional<std::string> UpdateJudge::compare(std::size_t i, Record::List list, std::size_t t) {
-  if (i >= replayed() || !judges(list, t)) return {};
+std::optional<std::string> UpdateJudge::compare(std::size_t i, Record::List list, std::size_t t,
+                                                const std::string& after) {
+  if (i >= replayed()) return {};
   const Sketch &many = many_.steps[i].tensors[list][t], &one = replay_.record->steps[i].tensors[list][t];
   // The ranks' pieces of what there was at first are not put together; it was the same.
   const Sketch& first = replay_.record->first[list][t];
@@ -67,14 +64,13 @@ std::optional<std::string> UpdateJudge::compare(std::size_t i, Record::List list
   allowed.moved = due.norm();
   allowed.grown = list == Record::parameters ? grown : std::max(allowed.grown, grown);
   const double norm = std::max(one.norm(), kSmallest);
-  const std::string place =
-      std::string(kWhat[list]) + " `" + one_.names[list][t] + "` after step " + std::to_string(i + 1);
+  const std::string place = std::string(kWhat[list]) + " `" + one_.names[list][t] + "`" + after;
   if (!found_[list].see(distance(many, one) / norm, limit(list, t, norm) / norm, place)) return {};
   return *found_[list].first() + "; made from the same gradients" + cause_of(made, due);
 }
 
 std::optional<std::string> UpdateJudge::compare_last(Record::List list, std::size_t t, const std::string& what) {
-  if (!judges_all() || !judges(list, t)) return {};
+  if (!judges_all()) return {};
   const Away away(many_.last[list][t], replay_.record->last[list][t]);
   const double norm = std::max(away.norm, kSmallest);
   if (!found_[list].see(away.distance / norm, limit(list, t, norm) / norm, away.place(what))) return {};

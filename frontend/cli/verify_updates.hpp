@@ -18,17 +18,14 @@ class UpdateJudge {
   /// All outlive it. Without a replay nothing is compared.
   UpdateJudge(const Record& many, const Record& one, const Replay& replay);
 
-  /// A tensor after step `i`, counted from 0, in the order of steps. What differs first in its list, as a sentence;
+  /// A tensor after step `i`, counted from 0, in the order of steps; `after`: " after step 3". What differs first in its list, as a sentence;
   /// nothing: this does not.
-  std::optional<std::string> compare(std::size_t i, Record::List list, std::size_t t);
+  std::optional<std::string> compare(std::size_t i, Record::List list, std::size_t t, const std::string& after);
   /// The same of what is there at the end. `what` names the tensor.
   std::optional<std::string> compare_last(Record::List list, std::size_t t, const std::string& what);
 
   /// Whether it compares every step.
   bool judges_all() const;
-  /// Whether it compares that tensor: not what programs update that learn beside the training, with gradients of their
-  /// own.
-  bool judges(Record::List list, std::size_t t) const;
   /// What a tensor whose norm is `norm` may be off by, after the last step that was compared.
   double limit(Record::List list, std::size_t t, double norm) const;
 

@@ -231,9 +231,15 @@ Result<Plan> Run::plan(Job job, const Prepared& prepared, const SessionOptions& 
     for (const auto& [name, given] : job.graphs)
       if (given.role == GraphRole::learn) left_out_.insert(name);
   now_doing("planning");
+  PassObserver observer = printer.observer();
+  if (flags.watch)
+    observer = [shown = std::move(observer), &flags](const std::string& phase, const Graph& graph) {
+      if (shown) shown(phase, graph);
+      flags.watch(phase, graph);
+    };
   const auto make = [&](Job one) {
     if (one.lacking_bytes > 0) printer.begin_again();
-    return make_plan(std::move(one), setup_.registry, printer.observer(), flags.only, flags.wrong_layouts);
+    return make_plan(std::move(one), setup_.registry, observer, flags.only, flags.wrong_layouts);
   };
   int round = 0;
   BALEEN_TRY_ASSIGN(Plan planned, plan_to_fit(std::move(job), make, [&](const Plan& made) {

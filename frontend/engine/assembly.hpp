@@ -34,6 +34,7 @@ struct RunFlags {
   PassView passes = {};
   std::string command = {};  ///< what is done with the job, and with what that all ranks must have alike; one line
   std::function<Status(Job&)> rewrite = {};     ///< of what the script describes, before it is planned
+  PassObserver watch = {};                      ///< sees the graph after each pass, beside `passes`
   std::optional<GraphRole> only = {};           ///< as in make_plan; nothing: all graphs
   std::string save = {};                        ///< all parameters to this file at the end, before the last evaluation
   std::string resume = {};                      ///< "latest", "auto", "best" or a folder; empty: from the start

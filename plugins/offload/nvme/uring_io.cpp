@@ -26,19 +26,18 @@ class UringIo final : public BlockIo {
  public:
   UringIo() = default;
   Status open(const Host& host, const BounceBuffers& buffers) {
+    buffers_ = buffers;
     // Linux 5.19: results do not interrupt this thread, which asks for them.
     int code = ::io_uring_queue_init(2 * buffers.depth, &ring_, IORING_SETUP_COOP_TASKRUN);
     if (code == -EINVAL) code = ::io_uring_queue_init(2 * buffers.depth, &ring_, 0);
     if (code < 0) return unsupported(std::string("io_uring cannot be set up: ") + std::strerror(-code));
     is_open_ = true;
     BALEEN_TRY(check_operations());
-    std::vector<iovec> pieces;
-    for (std::uint32_t i = 0; i < buffers.depth; ++i) pieces.push_back({buffers.at(i), buffers.bytes});
-    code = ::io_uring_register_buffers(&ring_, pieces.data(), static_cast<unsigned>(pieces.size()));
-    has_buffers_ = code == 0;
+    code = ::io_uring_register_buffers_sparse(&ring_, buffers.depth);
+    if (code == 0) registered_.resize(buffers.depth);
     if (code != 0)
       host.log(BALEEN_DEBUG, std::string("io_uring registers no buffers (") + std::strerror(-code) +
-                                 "), so they are mapped at each request; `ulimit -l` allows more");
+                                 "), so they are mapped at each request");
     return {};
   }
   UringIo(const UringIo&) = delete;
@@ -54,7 +53,7 @@ class UringIo final : public BlockIo {
 
   void begin(const IoRequest& request) override {
     io_uring_sqe* const entry = next_entry();
-    const bool fixed = request.is_bounce && has_buffers_;
+    const bool fixed = request.is_bounce && is_registered(request);
     if (request.is_write && fixed)
       ::io_uring_prep_write_fixed(entry, request.file, request.memory, request.bytes, request.offset,
                                   static_cast<int>(request.id));
@@ -111,8 +110,27 @@ class UringIo final : public BlockIo {
     return entry;
   }
 
+  /// Registers the request's buffer as far as it has not been needed before: what is registered is memory taken. False
+  /// where `ulimit -l` does not allow it; then no more is asked for.
+  bool is_registered(const IoRequest& request) {
+    if (registered_.empty()) return false;
+    const auto end = static_cast<std::uint32_t>(request.memory - buffers_.at(request.id)) + request.bytes;
+    std::uint32_t& known = registered_[request.id];
+    if (known >= end) return true;
+    const iovec piece = {buffers_.at(request.id), end};
+    const __u64 tag = 0;
+    if (::io_uring_register_buffers_update_tag(&ring_, request.id, &piece, &tag, 1) == 1) {
+      known = end;
+      return true;
+    }
+    registered_.clear();
+    return false;
+  }
+
   io_uring ring_{};
-  bool is_open_ = false, has_buffers_ = false;
+  BounceBuffers buffers_;
+  std::vector<std::uint32_t> registered_;  ///< bytes of each buffer; empty: none can be
+  bool is_open_ = false;
   std::int64_t under_way_ = 0;
 };
 

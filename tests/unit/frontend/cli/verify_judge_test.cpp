@@ -315,7 +315,7 @@ TEST(VerifyJudge, TakesWhatTheRoundedReferenceHas) {
     set(many, 3, Record::gradients, 1, {60, gradient, 0, 0});
     many.steps[2].facts["gradient_norm"] = gradient == 0 ? 100 : 104;
     many.steps[2].loss = loss;
-    return judge(many, record_in(BALEEN_F64), {}, {}, &rounded).difference.value_or("");
+    return judge(many, record_in(BALEEN_F64), {}, {}, {{&rounded}}).difference.value_or("");
   };
   for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F32})
     for (const double loss : {4.0 / 3, 2.0}) {
@@ -464,13 +464,51 @@ TEST(VerifyJudge, TakesReferencesThatEndEarlier) {
       << judgement.summary;
 }
 
-/// What another program updates has other gradients than those that were kept.
-TEST(VerifyJudge, LeavesOutWhatProgramsLearnBeside) {
-  Record ranks = moving(BALEEN_F32, {{7, 2}});
-  ranks.learned_beside = {"a", "a.m"};
-  EXPECT_EQ(beside_replay(ranks).difference.value_or(""), "");
-  ranks.learned_beside = {"b", "b.m"};
-  EXPECT_EQ(first_words(beside_replay(ranks).difference.value_or("")), "parameter `a` after step 7");
+/// A run of a program that learns is judged by its own gradients and states, and named.
+TEST(VerifyJudge, JudgesRunsOfProgramsToo) {
+  const auto with_runs = [](Record record) {
+    record.programs = {"p"};
+    record.names[Record::gradients].push_back("p/a");
+    for (Record::Step& step : record.steps) step.tensors[Record::gradients].push_back(step.tensors[Record::gradients][0]);
+    Record::Step run = record.steps[0];
+    run.program = "p";
+    record.steps.insert(record.steps.begin() + 2, {run, run});
+    return record;
+  };
+  const Record one = with_runs(record_in(BALEEN_F64));
+  for (const baleen_dtype_t dtype : {BALEEN_F64, BALEEN_F32, BALEEN_BF16}) {
+    EXPECT_EQ(judge(with_runs(record_in(dtype)), one).difference.value_or(""), "");
+    Record many = with_runs(record_in(dtype));
+    many.steps[3].tensors[Record::gradients][1].sums[0] *= 2;  // the training's: nothing new in a run
+    EXPECT_EQ(judge(many, one).difference.value_or(""), "");
+    many.steps[3].tensors[Record::gradients].back().sums[0] *= 2;
+    EXPECT_EQ(first_words(judge(many, one).difference.value_or("")), "the gradient of `p/a` of run 2 of `p`");
+    many = with_runs(record_in(dtype));
+    many.steps[4].loss *= 2;
+    EXPECT_EQ(first_words(judge(many, one).difference.value_or("")), "the loss of step 3");
+    many = with_runs(record_in(dtype));
+    many.steps[2].program.clear();
+    EXPECT_EQ(judge(many, one).difference.value_or("").substr(0, 61), "where the ranks made step 3 one rank made run 1 of `p`");
+  }
+}
+
+/// What random roundings come to is allowed twice, and named; the one that rounds to the nearest number says nothing of
+/// what lies between.
+TEST(VerifyJudge, AllowsWhatRandomRoundingsComeTo) {
+  const auto judged = [](double gradient, bool is_random) {
+    Record many = record_in(BALEEN_BF16), rounded = record_in(BALEEN_F64);
+    set(rounded, 3, Record::gradients, 1, {60, 30, 0, 0});
+    set(many, 3, Record::gradients, 1, {60, gradient, 0, 0});
+    return judge(many, record_in(BALEEN_F64), {}, {}, {{&rounded, is_random}});
+  };
+  for (const double gradient : {15.0, -15.0, 50.0}) {
+    EXPECT_EQ(judged(gradient, true).difference.value_or(""), "");
+    EXPECT_NE(judged(gradient, true).summary.find("the gradient of `b` of step 3"), std::string::npos);
+    EXPECT_NE(judged(gradient, true).summary.find("ill-conditioned"), std::string::npos);
+    EXPECT_EQ(first_words(judged(gradient, false).difference.value_or("")), "the gradient of `b` of step 3");
+  }
+  EXPECT_EQ(first_words(judged(120, true).difference.value_or("")), "the gradient of `b` of step 3");
+  EXPECT_EQ(judged(0, true).summary.find("ill-conditioned"), std::string::npos);
 }
 
 /// By four times the share that strategies state, from the step on from which they do it; not in fp64.

@@ -41,7 +41,7 @@ TEST(VerifyRounded, RoundsWhatIsReadAndWhatIsMadeButNoSum) {
   constexpr int kDigits = 8;  // of bf16, with the leading one
   Job job;
   job.train() = small_graph(BALEEN_F64);
-  ASSERT_TRUE(round_values(job, BALEEN_BF16));
+  ASSERT_TRUE(round_values(job, {BALEEN_BF16}));
   ASSERT_TRUE(verify(job.train()));
   const std::vector<double> x{0.1, 0.7, -1.3, 2.9, 0.033, 1.01}, w{0.3, -0.21, 0.77, 1.7, -0.09, 0.5};
   test::ReferenceInterpreter run(job.train());
@@ -65,7 +65,7 @@ TEST(VerifyRounded, LeavesProgramsWithoutALossAlone) {
   Job job;
   job.graphs["predict"] = {GraphRole::infer, false, small_graph(BALEEN_F64)};
   const std::size_t before = job.graphs["predict"].graph.ops().size();
-  ASSERT_TRUE(round_values(job, BALEEN_BF16));
+  ASSERT_TRUE(round_values(job, {BALEEN_BF16}));
   EXPECT_EQ(job.graphs["predict"].graph.ops().size(), before);
 }
 
