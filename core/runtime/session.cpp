@@ -443,7 +443,6 @@ const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }
 baleen_dtype_t Session::coarsest_dtype() const { return impl_->coarsest; }
 bool Session::is_late() const { return impl_->persistent.find(kLateCountsState) != nullptr; }
 const std::map<std::string, Approximated>& Session::approximated() const { return impl_->approximated; }
-const std::set<std::string>& Session::learned_beside() const { return impl_->learned_beside; }
 const PersistentLayout& Session::persistent() const { return impl_->persistent; }
 const std::map<std::string, std::uint64_t>& Session::planned_bytes() const { return impl_->planned; }
 const WorkingBytes& Session::working() const { return impl_->working; }

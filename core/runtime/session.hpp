@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,8 +106,6 @@ class Session {
   const std::map<std::string, Approximated>& approximated() const;
   /// Whether a step makes the update of the step before.
   bool is_late() const;
-  /// The persistent tensors that programs update which learn beside the training.
-  const std::set<std::string>& learned_beside() const;
 
   /// Persistent tensors by name, to and from host memory (the whole, row-major, dtype as in the plan). With several
   /// ranks all of them call it, for the same tensors in the same order.

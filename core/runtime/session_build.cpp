@@ -13,20 +13,11 @@ Status ask_plan(Status fits) {
   return error;
 }
 
-/// What a program that learns assigns.
-void add_learned(const PlannedGraph& planned, std::set<std::string>& names) {
-  if (planned.role != GraphRole::learn) return;
-  const Graph& graph = planned.scheduled.graph;
-  for (const OpId id : graph.ops())
-    if (const Op& op = graph.op(id); op.kind->name == "assign") names.insert(graph.value(op.inputs[0]).name);
-}
-
 }  // namespace
 
 Status Session::Impl::compile(const Plan& plan) {
   coarsest = plan.coarsest;
   approximated = plan.approximated;
-  for (const PlannedGraph& planned : plan.graphs) add_learned(planned, learned_beside);
   const Coordinates at = options.communicator ? options.communicator->at() : Coordinates();
   StagedCollectives staged;
   if (options.communicator)

@@ -23,7 +23,6 @@ struct Session::Impl : JobPrograms {
   SessionOptions options;
   baleen_dtype_t coarsest = BALEEN_F32;
   std::map<std::string, Approximated> approximated;
-  std::set<std::string> learned_beside;
   std::map<std::string, std::uint64_t> planned;
   WorkingBytes working;
   Arena persistent_arena, work_arena;

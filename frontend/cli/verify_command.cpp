@@ -126,8 +126,9 @@ Status verify(const VerifyOptions& options, const Setup& setup) {
   if (many.is_late) notes += "a step makes the update of the step before (delayed), in the script alone too\n";
   if (const std::string note = order_note(setup.manifest); !note.empty()) notes += note + "\n";
   print_out("%lld ranks and one rank, %lld steps in %s\n%s%s%s\n", static_cast<long long>(setup.manifest.ranks()),
-            static_cast<long long>(references.steps()), std::string(dtype_name(many.coarsest)).c_str(), judgement.summary.c_str(),
-            notes.c_str(), judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
+            static_cast<long long>(references.steps()), std::string(dtype_name(many.coarsest)).c_str(),
+            judgement.summary.c_str(), notes.c_str(),
+            judgement.difference ? "DIFFERENT" : "EQUAL within the tolerance");
   Status taken = flush_output();
   if (judgement.difference)
     return invalid("the ranks do not compute what one rank computes: see " + *judgement.difference +

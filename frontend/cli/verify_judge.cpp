@@ -184,8 +184,8 @@ class Judge {
     double off = 0, away = 0;
   };
 
-  /// How far the ranks are `off`, from the exact reference or the nearest draw. Where that is too much, `limit` grows by
-  /// what draws come to.
+  /// How far the ranks are `off`, from the exact reference or the nearest draw. Where that is too much, `limit` grows
+  /// by what draws come to.
   double beside_draws(double off, const std::vector<Draw>& draws, double& limit, const std::string& place) {
     if (!(off > limit) || draws.empty()) return off;
     double near = off, farthest = 0;

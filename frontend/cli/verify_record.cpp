@@ -287,7 +287,7 @@ class Recorder : public TrainingRun {
   std::vector<std::vector<double>> kept_;
   std::mt19937 signs_{2013};
   const PersistentSpec* late_counts_ = nullptr;  ///< where updates are late: whether the step's gradients count
-  std::map<std::string, double> updates_;                ///< by program
+  std::map<std::string, double> updates_;        ///< by program
   bool is_keeping_ = false;
   std::uint64_t kept_bytes_ = 0;
 };

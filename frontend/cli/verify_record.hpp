@@ -108,7 +108,7 @@ struct RecordOptions {
   bool is_late = false;            ///< of a reference: a step makes the update of the step before
   double shake = 0;                ///< of a reference: first each parameter is changed by about this share of itself
   std::optional<Rounding> rounded = {};  ///< of a reference: how what its graphs read and compute is rounded
-  bool keeps = false;  ///< `kept`, on rank 0; every rank is asked
+  bool keeps = false;                    ///< `kept`, on rank 0; every rank is asked
   /// Of a reference: it follows what this one kept. Each update takes those gradients, and behind each step parameters
   /// are set to those; all changed by `shake` of themselves.
   const Record* followed = nullptr;

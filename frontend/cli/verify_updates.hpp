@@ -18,8 +18,8 @@ class UpdateJudge {
   /// All outlive it. Without a replay nothing is compared.
   UpdateJudge(const Record& many, const Record& one, const Replay& replay);
 
-  /// A tensor after step `i`, counted from 0, in the order of steps; `after`: " after step 3". What differs first in its list, as a sentence;
-  /// nothing: this does not.
+  /// A tensor after step `i`, counted from 0, in the order of steps; `after`: " after step 3". What differs first in
+  /// its list, as a sentence; nothing: this does not.
   std::optional<std::string> compare(std::size_t i, Record::List list, std::size_t t, const std::string& after);
   /// The same of what is there at the end. `what` names the tensor.
   std::optional<std::string> compare_last(Record::List list, std::size_t t, const std::string& what);

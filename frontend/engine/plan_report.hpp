@@ -34,6 +34,7 @@ struct PlannedClass {
   RankWork work;                                 ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::vector<PlannedPlace> outside;             ///< nearest first; empty: nothing lies outside the device
+  std::uint64_t outside_in_process = 0;          ///< bytes of it in memory of the process itself
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
   HostUpdateReport host_updates;                 ///< what of the update runs where states lie, likewise
   std::string why_on_device;                     ///< why none of it does, where that is no matter of the updates
@@ -42,7 +43,7 @@ struct PlannedClass {
   std::vector<ClosedFormCost> closed_forms;      ///< of the class's first rank
   WorkingBytes working;                          ///< at once beside model states
   /// The host's memory of the process: arenas, what is resident of the program before there are any (libraries, Lua,
-  /// graphs, data, as this process has it), what collectives pin, and mapped data that may be read.
+  /// graphs, data, as this process has it), what collectives pin, stores in memory, and mapped data that may be read.
   std::uint64_t process = 0;
   std::uint64_t program_bytes = 0, unread_files = 0;  ///< of it program and transport; data not yet read
   std::uint64_t memory = 0;                           ///< bytes of the device that one rank may have

@@ -110,12 +110,15 @@ class Planner {
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
                           {copies == one.planned.end() ? 0 : copies->second, one.held_gradients, one.traffic});
-    if (!program_) program_ = process_memory();  // before other classes make it larger than a rank's
+    if (!program_) {  // before other classes make it larger than a rank's
+      if (prepared_.transport) open_parts(prepared_.transport->member.descriptor, prepared_.transport->member.options);
+      program_ = process_memory();
+    }
     one.program_bytes = program_->peak + (prepared_.transport ? kTransport : 0);
     one.unread_files = program_->unread_files;
     one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
                   programs.staging().total() + programs.transfer_staging() + programs.beside_bytes() +
-                  (programs.updates_beside ? host_device_->info().private_bytes : 0);
+                  (programs.updates_beside ? host_device_->info().private_bytes : 0) + one.outside_in_process;
     one.device = limits_of(*device_);
     one.memory = memory_of_rank(*device_, local_ranks, manifest_.device);
     one.working = working_memory(programs.all());
@@ -127,6 +130,19 @@ class Planner {
       judge(check_budget(one.working, *manifest_.activations), one);
     }
     return one;
+  }
+
+  /// Opens the plugins that this one is made of, as a rank does when it connects: their libraries are in its process.
+  /// What cannot be opened here is not counted.
+  void open_parts(const Descriptor& descriptor, const UserValues& options) const {
+    for (const Option* option : descriptor.member_options()) {
+      const auto given = options.find(option->name);
+      const auto* part = given == options.end() ? nullptr : std::get_if<UserMember>(&given->second.data);
+      if (!part) continue;
+      const Result<Descriptor> found = setup_.registry.find(descriptor.kind, part->plugin);
+      if (!found || !setup_.registry.open(*found)) continue;
+      open_parts(*found, *part->options);
+    }
   }
 
   /// `step`: the program whose runs are counted.
@@ -142,9 +158,13 @@ class Planner {
       return {};
     }
     add_places(places, *placed, one.planned);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      if (placed->uses[i].is_used())
-        one.outside.push_back({places[i].name, placed->uses[i].bytes, placed->moved(step, i)});
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!placed->uses[i].is_used()) continue;
+      one.outside.push_back({places[i].name, placed->uses[i].bytes, placed->moved(step, i)});
+      BALEEN_TRY_ASSIGN(const Plugin plugin, setup_.registry.open(chosen[i].member.descriptor));
+      BALEEN_TRY_ASSIGN(const bool is_memory, OffloadStore::maps(plugin));
+      if (is_memory) one.outside_in_process += placed->uses[i].bytes;
+    }
     return {};
   }
 

@@ -54,10 +54,11 @@ void Mover::begin_piece(Job& job) {
   piece.offset = job.issued;
   piece.place = parts_.files.place(at);
   const bool is_tail = left < kBlock;  // the end of a slot: in a buffer, where the block is filled up with zeros
-  piece.bytes = static_cast<std::uint32_t>(
-      is_tail ? kBlock : std::min<std::uint64_t>({left / kBlock * kBlock, parts_.buffers.bytes, piece.place.bytes}));
   const auto address = reinterpret_cast<std::uintptr_t>(transfer.memory) + job.issued;
   piece.is_bounce = is_tail || (parts_.files.is_direct() && address % kBlock != 0);
+  const std::uint32_t most = piece.is_bounce ? parts_.buffers.bytes : parts_.request;
+  piece.bytes = static_cast<std::uint32_t>(
+      is_tail ? kBlock : std::min<std::uint64_t>({left / kBlock * kBlock, most, piece.place.bytes}));
   const std::uint64_t own = std::min<std::uint64_t>(left, piece.bytes);
   if (job.operation->is_put && piece.is_bounce) {
     std::byte* const buffer = parts_.buffers.at(id);

@@ -21,6 +21,7 @@ struct MoverParts {
   offload_common::BlockSums& checksums;
   BlockIo& io;
   BounceBuffers buffers;
+  std::uint32_t request;      ///< bytes of one at most, in memory that needs no buffer
   std::uint32_t outstanding;  ///< operations at a time
   double timeout;             ///< seconds that a request may take
 };

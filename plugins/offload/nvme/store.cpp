@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,6 +13,8 @@ namespace {
 
 // How long the thread waits for results before it looks for new operations.
 constexpr double kGlance = 5e-4, kGatedGlance = 1e-4;
+// Bytes of a request through a buffer at most: all buffers together are to be little beside the process.
+constexpr std::uint32_t kMostBounced = 1 << 18;
 
 }  // namespace
 
@@ -47,16 +50,16 @@ NvmeStore::NvmeStore(const Options& options, sdk::OffloadSpec given, sdk::Offloa
     : OffloadStore(std::move(given), std::move(traits)), options_(options), files_(std::move(files)) {}
 
 Status NvmeStore::open(const Host& host, const MakeIo& make_io) {
-  const std::uint64_t bytes = std::uint64_t{options_.request} * options_.depth;
+  const std::uint32_t buffer = std::min(options_.request, kMostBounced);
+  const std::uint64_t bytes = std::uint64_t{buffer} * options_.depth;
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return Error{
-        BALEEN_NO_MEMORY,
-        "no " + std::to_string(bytes) + " bytes for buffers (`depth` times `request`): " + std::strerror(errno),
-        {}};
-  buffers_ = {static_cast<std::byte*>(memory), options_.request, options_.depth};
+    return Error{BALEEN_NO_MEMORY,
+                 "no " + std::to_string(bytes) + " bytes for buffers, `depth` of them: " + std::strerror(errno),
+                 {}};
+  buffers_ = {static_cast<std::byte*>(memory), buffer, options_.depth};
   BALEEN_TRY_ASSIGN(io_, make_io(host, options_, buffers_));
-  const MoverParts parts{files_, checksums_, *io_, buffers_, spec().outstanding, options_.timeout};
+  const MoverParts parts{files_, checksums_, *io_, buffers_, options_.request, spec().outstanding, options_.timeout};
   mover_ = std::make_unique<Mover>(parts, [this](sdk::OffloadOperation& operation, std::optional<Error> error) {
     if (error)
       fail(operation, *std::move(error));

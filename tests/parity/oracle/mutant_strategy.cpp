@@ -59,7 +59,8 @@ class Mutant : public Strategy {
                         select(now(attempts), damage_ == "doubled" ? value * 2.0 : value / ranks_, value).id());
       return {};
     }
-    return invalid("no gradient of `" + of_ + "`");
+    // Another of the job's graphs may train it.
+    return find(graph, BALEEN_ROLE_PARAMETER, of_) != BALEEN_NONE ? Status() : invalid("no gradient of `" + of_ + "`");
   }
 
   /// Called where there are several ranks.

@@ -81,7 +81,7 @@ TEST_F(LearningPrograms, TrainAsTheJobsOwnStepDoes) {
   EXPECT_LT(step.numbers.at(22), 0.8 * step.numbers.at(1)) << "the loss falls";
 }
 
-/// Their updates have gradients of their own, which nobody gives to the script alone.
+/// Each run of one is followed as a step is: its update is judged from the ranks' own gradients.
 TEST_F(LearningPrograms, AreVerifiedInFewDigits) {
   const std::string in_bf16 = "[[plan]]\nstrategy = \"data\"\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n";
   for (const std::string& plan : std::vector<std::string>{"", kZero + "1\n", in_bf16}) {
@@ -91,6 +91,8 @@ TEST_F(LearningPrograms, AreVerifiedInFewDigits) {
     expect_equal(result, 20, plan == in_bf16 ? "bf16" : "fp32");
     EXPECT_NE(result.out.find("largest difference of parameters as updated from the same gradients"), std::string::npos)
         << result.out;
+    EXPECT_EQ(result.out.find("largest difference of parameters (of their norms)"), std::string::npos)
+        << "some are shown only: " << result.out;
   }
 }
 

@@ -20,6 +20,7 @@ class Case:
     transport: str = ""  # empty: what the program takes by itself
     offload: str = ""  # where `offload` keeps bytes; empty: what the program takes by itself
     plugins: str = ""  # a folder of further plugins
+    more: str = ""  # of the manifest, as TOML
 
     def ranks(self):
         """How many ranks the mesh has."""
@@ -58,6 +59,7 @@ class Case:
             text += f'[offload]\nplugin = "{self.offload}"\n'
         if self.offload == "nvme":
             text += f'path = {_toml(str(folder))}\n'
+        text += self.more
         if self.command == "plan":
             text += f"[compute]\nmemory = {MEMORY}\n"
         return text

@@ -45,6 +45,28 @@ LARGE = [
 ]
 
 
+# What plugins take beside the program, in models whose arenas hide nothing, and in one whose do.
+NVME = '[offload]\nplugin = "nvme"\npath = "/tmp"\n'
+HOST = '[offload]\nplugin = "host"\n'
+BY_HOSTS = '[transport]\nintra_host = "shm"\ninter_host = "ucx"\nranks_per_host = 2\n'
+OUTSIDE = ("offload", {"states": ["*"], "parameters": ["*"], "min_elements": 1})
+
+
+def small(mesh, plan, more):
+    """One of few parameters."""
+    return Case("zoo/mixer.lua", mesh, plan, {}, dtype="fp32", more=more)
+
+
+PLUGINS = [
+    small({"data": 1}, [OUTSIDE], NVME),
+    small({"data": 2}, [("zero", {"stage": 3}), OUTSIDE], NVME),
+    small({"data": 4}, [("data", {})], BY_HOSTS),
+    small({"data": 4}, [("zero", {"stage": 2})], BY_HOSTS),
+    Large("../plan/costs/gpt.lua", {"data": 2}, [("zero", {"stage": 1}), OUTSIDE], dtype="fp32", more=NVME),
+    Large("../plan/costs/gpt.lua", {"data": 2}, [("zero", {"stage": 1}), OUTSIDE], dtype="fp32", more=HOST),
+]
+
+
 def planned(case, program, folder):
     """Bytes of the process by rank, or None where the plan is refused."""
     words = case.words(program, folder, "plan")
@@ -98,12 +120,14 @@ def main():
     parser.add_argument("--count", type=int, default=MANY, help="how many seeds")
     parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")
     parser.add_argument("--large", action="store_true", help="a few large models in place of seeds")
+    parser.add_argument("--plugins", action="store_true", help="a few with plugins that take memory, in place of seeds")
     options = parser.parse_args()
     program = options.baleen.resolve()
     keep = options.keep or Path(tempfile.mkdtemp(prefix="random_memory_"))
     shares, failed = [], 0
-    cases = LARGE if options.large else [kinds.draw("mixes", options.first + i) for i in range(options.count)]
-    for seed, case in enumerate(cases, 0 if options.large else options.first):
+    given = LARGE if options.large else PLUGINS if options.plugins else None
+    cases = given or [kinds.draw("mixes", options.first + i) for i in range(options.count)]
+    for seed, case in enumerate(cases, 0 if given else options.first):
         folder = keep / f"memory_{seed}"
         try:
             share = look_at(case, program, folder)

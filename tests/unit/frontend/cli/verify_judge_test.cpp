@@ -469,7 +469,8 @@ TEST(VerifyJudge, JudgesRunsOfProgramsToo) {
   const auto with_runs = [](Record record) {
     record.programs = {"p"};
     record.names[Record::gradients].push_back("p/a");
-    for (Record::Step& step : record.steps) step.tensors[Record::gradients].push_back(step.tensors[Record::gradients][0]);
+    for (Record::Step& step : record.steps)
+      step.tensors[Record::gradients].push_back(step.tensors[Record::gradients][0]);
     Record::Step run = record.steps[0];
     run.program = "p";
     record.steps.insert(record.steps.begin() + 2, {run, run});
@@ -488,7 +489,8 @@ TEST(VerifyJudge, JudgesRunsOfProgramsToo) {
     EXPECT_EQ(first_words(judge(many, one).difference.value_or("")), "the loss of step 3");
     many = with_runs(record_in(dtype));
     many.steps[2].program.clear();
-    EXPECT_EQ(judge(many, one).difference.value_or("").substr(0, 61), "where the ranks made step 3 one rank made run 1 of `p`");
+    EXPECT_EQ(judge(many, one).difference.value_or("").substr(0, 61),
+              "where the ranks made step 3 one rank made run 1 of `p`");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
 #include "support/op_cases.hpp"
@@ -59,6 +60,66 @@ TEST(VerifyRounded, RoundsWhatIsReadAndWhatIsMadeButNoSum) {
     }
   EXPECT_EQ(run.output("loss").data[0], sum);
   EXPECT_NE(round_to(sum, kDigits), sum);
+}
+
+/// The product in bf16, of operands that are cast for it alone; all else as it is.
+TEST(VerifyRounded, RoundsWhatThePlanHasInFewDigits) {
+  constexpr int kDigits = 8, kOfFloat = 24;
+  PlannedDtypes planned;
+  const Graph as_planned = small_graph(BALEEN_F32);
+  planned.note("train: describe", as_planned);
+  EXPECT_TRUE(planned.graphs.empty());
+  planned.note("train: rewrite", as_planned);
+  for (auto& [id, op] : planned.graphs.at("train"))
+    if (op.kind == "matmul") {
+      op.inputs = {BALEEN_BF16, BALEEN_BF16};
+      op.outputs = {BALEEN_BF16};
+    }
+  Job job;
+  job.train() = small_graph(BALEEN_F64);
+  ASSERT_TRUE(round_values(job, {BALEEN_BF16, &planned}));
+  ASSERT_TRUE(verify(job.train()));
+  const std::vector<double> x{0.1, 0.7, -1.3, 2.9, 0.033, 1.01}, w{0.3, -0.21, 0.77, 1.7, -0.09, 0.5};
+  test::ReferenceInterpreter run(job.train());
+  run.set("x", x);
+  run.set("w", w);
+  run.run();
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t j = 0; j < 2; ++j) {
+      double product = 0;
+      for (std::size_t i = 0; i < 3; ++i) product += round_to(x[3 * b + i], kDigits) * round_to(w[2 * i + j], kDigits);
+      const double active = round_to(std::tanh(round_to(product, kDigits)), kOfFloat);
+      EXPECT_EQ(run.output("active").data[2 * b + j], active);
+      EXPECT_NE(round_to(active, kDigits), active);
+    }
+}
+
+/// Each draw moves what is not exact to a number of few digits near it, and no two alike.
+TEST(VerifyRounded, MovesAtRandom) {
+  constexpr int kDigits = 8;
+  const std::vector<double> x{0.1, 0.5, -1.3, 0, 0.033, 1.01};  // 0.5 and 0 are exact
+  std::set<std::vector<double>> seen;
+  for (const double roundings : {1.0, 4.0})
+    for (std::uint64_t draw = 1; draw <= 4; ++draw) {
+      Graph graph(&test::builtin_ops());
+      const ValueId in = must(graph.input("x", {BALEEN_F64, {6}, {}}));
+      graph.set_output("loss", must(graph.unary(BALEEN_X_NEG, in)));
+      Job job;
+      job.train() = std::move(graph);
+      ASSERT_TRUE(round_values(job, {BALEEN_BF16, nullptr, draw, roundings}));
+      test::ReferenceInterpreter run(job.train());
+      run.set("x", x);
+      run.run();
+      const std::vector<double> made = run.output("loss").data;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_EQ(round_to(made[i], kDigits), made[i]);
+        EXPECT_NEAR(-made[i], x[i], (roundings + 1) * std::abs(x[i]) * 0x1p-8);
+      }
+      EXPECT_EQ(made[1], -0.5);
+      EXPECT_EQ(made[3], 0);
+      seen.insert(made);
+    }
+  EXPECT_EQ(seen.size(), 8u);
 }
 
 TEST(VerifyRounded, LeavesProgramsWithoutALossAlone) {
