@@ -430,13 +430,14 @@ std::string Session::damaged_count() const {
     if (!one.runs.is_right()) return "the number of runs of program `" + one.name + "`";
   return {};
 }
-std::int64_t Session::progress() const {
+std::int64_t Session::progress() const { return steps_done() == 0 ? updates() : steps_done(); }
+std::int64_t Session::updates() const {
   std::int64_t done = steps_done();
-  if (done == 0)
-    for (const JobProgram& one : impl_->programs)
-      if (one.role == GraphRole::learn) done += one.runs;
+  for (const JobProgram& one : impl_->programs)
+    if (one.role == GraphRole::learn) done += one.runs;
   return done;
 }
+bool Session::trains() const { return impl_->train != nullptr; }
 std::uint64_t Session::seed() const { return impl_->options.seed; }
 std::int64_t Session::position() const { return impl_->position - impl_->undone_rows; }
 const std::shared_ptr<Dataset>& Session::data() const { return impl_->data; }

@@ -96,6 +96,10 @@ class Session {
   std::string damaged_count() const;
   /// How far it is: steps, and in a job of programs alone their runs.
   std::int64_t progress() const;
+  /// How often parameters and states were updated: the steps, and the runs of programs that learn.
+  std::int64_t updates() const;
+  /// False in a job of programs alone.
+  bool trains() const;
   std::uint64_t seed() const;
   /// The row of the train stream after the last one trained on: the data's cursor.
   std::int64_t position() const;

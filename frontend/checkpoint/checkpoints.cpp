@@ -55,8 +55,9 @@ Result<std::unique_ptr<Checkpoints>> Checkpoints::create(CheckpointSettings sett
   BALEEN_TRY_ASSIGN(ShardFormat format, ShardFormat::find(parts.plugins, settings.plugin, settings.where));
   auto made = std::unique_ptr<Checkpoints>(new Checkpoints(std::move(settings), std::move(parts), std::move(format)));
   Checkpoints& own = *made;
-  own.first_step_ = own.parts_.session.progress();
-  own.points_.emplace(own.parts_.link, own.key("point"), own.first_step_);
+  own.first_ = own.parts_.session.updates();
+  own.points_.emplace(own.parts_.link, own.key("point"), own.first_);
+  own.within_.emplace(own.parts_.link, own.key("within"), own.first_);
   const PersistentLayout& persistent = own.parts_.session.persistent();
   const auto owned = owned_parts(persistent, own.parts_.mesh, own.parts_.at);
   own.groups_ = grouped(owned, persistent, own.snapshot_budget());
@@ -153,28 +154,32 @@ std::uint64_t Checkpoints::snapshot_bytes() const {
   return most;
 }
 
-AgreedPoints::Wish Checkpoints::wish() const {
-  const bool stops = stop_ && StopRequest::signal() != 0;
-  return {stops, stops || (settings_.minutes > 0 && seconds_since(last_save_) >= 60 * settings_.minutes)};
+AgreedPoints::Wish Checkpoints::wish(bool is_whole) {
+  const bool asked = stop_ && StopRequest::signal() != 0;
+  if (asked && !asked_) asked_ = std::chrono::steady_clock::now();
+  if (!is_whole) return {asked && seconds_since(*asked_) >= settings_.grace_seconds / 4, false};
+  return {asked, asked || (settings_.minutes > 0 && seconds_since(last_save_) >= 60 * settings_.minutes)};
 }
 
-Status Checkpoints::boundary() {
-  const std::int64_t step = parts_.session.progress();
-  if (step == first_step_) return {};
-  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish decision, points_->at(step, [this] { return wish(); }));
-  const bool due = settings_.every > 0 && step % settings_.every == 0;
+Status Checkpoints::boundary(bool is_whole) {
+  const std::int64_t updates = parts_.session.updates(), step = parts_.session.progress();
+  if (updates == first_) return {};
+  AgreedPoints& points = is_whole ? *points_ : *within_;
+  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish decision, points.at(updates, [&] { return wish(is_whole); }));
+  const bool due = is_whole && settings_.every > 0 && step % settings_.every == 0;
   if (due || decision.saves) BALEEN_TRY(save(step));
   if (!decision.stops) return {};
   BALEEN_TRY(finish());
-  return Error{BALEEN_INTERRUPTED,
-               "ended by a signal after step " + std::to_string(step) + ", which is saved; go on with --resume",
+  const std::string what =
+      is_whole
+          ? ", which is saved; go on with --resume"
+          : " and in the midst of what the script does behind it, which is saved as it stands; --resume goes on with "
+            "the step after it";
+  return Error{BALEEN_INTERRUPTED, "ended by a signal after step " + std::to_string(step) + what,
                (root_.folder() / CheckpointRoot::name_of(step)).string()};
 }
 
-Status Checkpoints::save_now() {
-  const std::int64_t step = parts_.session.progress();
-  return step == saved_step_ ? Status() : save(step);
-}
+Status Checkpoints::save_now() { return save(parts_.session.progress()); }
 
 Status Checkpoints::evaluated(double held_out_loss) {
   const std::int64_t step = parts_.session.progress();
@@ -217,7 +222,7 @@ void Checkpoints::name_best(const BestCheckpoint& best) {
   });
 }
 
-Status Checkpoints::save_last() { return parts_.session.progress() == first_step_ ? Status() : save_now(); }
+Status Checkpoints::save_last() { return parts_.session.updates() == first_ ? Status() : save_now(); }
 
 Status Checkpoints::finish() {
   BALEEN_TRY(save_last());
@@ -236,13 +241,13 @@ Status Checkpoints::wait_for_disk() {
 }
 
 Status Checkpoints::save(std::int64_t step) {
-  if (step == saved_step_) return {};
+  if (parts_.session.updates() == saved_) return {};
   if (parts_.intact) BALEEN_TRY(parts_.intact());
   BALEEN_TRY(wait_for_disk());
   Save save{++saves_, step, {}, {}, {}, std::chrono::steady_clock::now(), 0};
   save.attempt = job_ + "." + std::to_string(save.number);
   save.folder = root_.partial(step, save.attempt).string();
-  saved_step_ = step;
+  saved_ = parts_.session.updates();
   std::ranges::fill(digests_, 0);
   Status written;
   // All groups but the last must be on the disk before the step goes on, since one at a time has memory.

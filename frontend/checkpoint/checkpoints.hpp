@@ -43,8 +43,10 @@ class Checkpoints {
 
   /// Between two steps or runs of other programs, when all that belongs to the last one is done: saves where that is
   /// due. INTERRUPTED, after saving, where a signal has asked the run to end.
-  Status boundary();
-  /// Saves now, whatever is due, unless this step is saved already.
+  /// `is_whole`: all that the script does for the last step is done too, so that a run which begins here loses nothing
+  /// of it. Elsewhere nothing is due, and a signal waits for such a place for a quarter of the grace period.
+  Status boundary(bool is_whole);
+  /// Saves now, whatever is due, unless nothing was updated since the last save.
   Status save_now();
   /// The same where the training has gone on since it began.
   Status save_last();
@@ -75,7 +77,7 @@ class Checkpoints {
   Status meet();
   Status take_memory();
   Status check_shared_folder();
-  AgreedPoints::Wish wish() const;
+  AgreedPoints::Wish wish(bool is_whole);
   Status save(std::int64_t step);
   void snapshot(const std::vector<OwnedPart>& group);
   Status write_group(std::size_t number, const Save& save);
@@ -94,13 +96,15 @@ class Checkpoints {
   ShardFormat format_;
   CheckpointRoot root_;
   std::optional<StopRequest> stop_;
-  std::optional<AgreedPoints> points_;          ///< where signals and minutes count
-  std::vector<std::vector<OwnedPart>> groups_;  ///< what this rank writes; all ranks have as many
-  std::vector<std::byte> memory_;               ///< of the largest group
-  Status snapshot_;                             ///< why the last one failed
-  std::vector<std::uint64_t> digests_;          ///< of this rank's parts, by number of the tensor
-  std::string job_;                             ///< names the attempts of this job
-  std::int64_t saves_ = 0, saved_step_ = -1, first_step_ = 0;
+  std::optional<AgreedPoints> points_;  ///< where signals and minutes count
+  std::optional<AgreedPoints> within_;  ///< where signals alone do: in the midst of what the script does
+  std::optional<std::chrono::steady_clock::time_point> asked_;  ///< since when it is known here of a signal
+  std::vector<std::vector<OwnedPart>> groups_;                  ///< what this rank writes; all ranks have as many
+  std::vector<std::byte> memory_;                               ///< of the largest group
+  Status snapshot_;                                             ///< why the last one failed
+  std::vector<std::uint64_t> digests_;                          ///< of this rank's parts, by number of the tensor
+  std::string job_;                                             ///< names the attempts of this job
+  std::int64_t saves_ = 0, saved_ = -1, first_ = 0;      ///< the latter: updates at the last save, and at the beginning
   std::optional<std::pair<std::int64_t, double>> loss_;  ///< a step and its held-out loss
   std::optional<double> lowest_;                         ///< held-out loss of this job's best, named or on its way
   std::chrono::steady_clock::time_point last_save_;

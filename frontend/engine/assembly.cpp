@@ -342,7 +342,7 @@ Result<HostTensors> Run::infer(const std::string& program, HostTensors inputs) {
   if (left_out_.contains(program))
     return invalid("program `" + program + "` learns, which takes a run: call run:run(\"" + program +
                    "\", { ... }) in the job's `loop` or `on_step`");
-  BALEEN_TRY(boundary());
+  BALEEN_TRY(boundary("program " + program));
   tell_launcher("inferring");
   for (const ProgramInfo& info : session_->programs())
     for (const auto& [name, type] : info.inputs) {

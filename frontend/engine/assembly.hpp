@@ -85,7 +85,7 @@ class Run : public TrainingRun {
   std::int64_t rank() const { return ranks_ ? ranks_->communicator().rank() : 0; }
 
   Result<Facts> step() override {
-    BALEEN_TRY(boundary());
+    BALEEN_TRY(boundary("a step"));
     tell_launcher("training");
     if (rows_) rows_->before_step();
     BALEEN_TRY_ASSIGN(Facts facts, session_->step());
@@ -131,8 +131,11 @@ class Run : public TrainingRun {
   Result<SavedFile> write(const std::string& path, const std::map<std::string, std::string>& facts, bool waits);
   Status rescue(const std::map<std::string, std::string>& facts, bool waits);
   /// Between two steps, or runs of other programs, which may learn too: saves where that is due, and ends the run where
-  /// a signal has asked for it.
-  Status boundary();
+  /// a signal has asked for it. `next`: what the script does now.
+  Status boundary(const std::string& next);
+  /// Whether the script's loop begins anew with `next`, for the first time since the last step: all that it does for
+  /// one step, in callbacks too, lies between two such places. In a job of programs alone: always.
+  bool begins_loop(const std::string& next);
   /// Between two steps of a run that is saved at its end alone: a signal ends it, with what is trained saved beside.
   Status end_if_asked();
   /// From here on a signal ends it at once.
@@ -174,9 +177,11 @@ class Run : public TrainingRun {
   const Setup& setup_;
   std::string save_;                     ///< RunFlags::save
   const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
-  std::int64_t saved_step_ = -1;         ///< that was saved there
+  std::string loop_begins_;              ///< with what; empty: not yet
+  std::int64_t loop_step_ = -1;          ///< after which it began anew last
+  std::int64_t saved_ = -1;              ///< updates that were saved there
   std::int64_t writes_ = 0;              ///< files that ranks wrote together
-  std::int64_t rescued_step_ = -1;       ///< that was to be saved elsewhere
+  std::int64_t rescued_ = -1;            ///< updates that were to be saved elsewhere
   /// A peer is lost, and this rank, which saves, may notice it only behind a long step or callback: it is not killed
   /// before.
   std::atomic<bool> will_rescue_{false};

@@ -146,7 +146,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   BALEEN_TRY_ASSIGN(const auto settings, settings_of(setup_, *described_.script, job_where));
   if (!settings && flags.signals && !save_.empty()) {
     stop_.emplace(CheckpointSettings().grace_seconds);
-    stops_.emplace(setup_.link, "stop", session_->progress());
+    stops_.emplace(setup_.link, "stop", session_->updates());
   }
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
@@ -212,21 +212,29 @@ Status Run::save(const std::string& path) {
 }
 
 Status Run::save_end() {
-  if (save_.empty() || saved_step_ == session_->progress()) return {};
+  if (save_.empty() || saved_ == session_->updates()) return {};
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
   BALEEN_TRY_ASSIGN(SavedFile saved, write(save_, facts, false));
   if (saved.is_there)
-    saved_step_ = session_->progress();
+    saved_ = session_->updates();
   else
     static_cast<void>(rescue(facts, false));  // the first error is told
   heed_signals_again();
   return saved.status;
 }
 
-Status Run::boundary() {
+bool Run::begins_loop(const std::string& next) {
+  if (loop_begins_.empty()) loop_begins_ = next;
+  if (!session_->trains()) return true;  // each run of a program counts as a step
+  const std::int64_t step = session_->steps_done();
+  return step > 0 && next == loop_begins_ && std::exchange(loop_step_, step) != step;
+}
+
+Status Run::boundary(const std::string& next) {
+  const bool is_whole = begins_loop(next);
   if (checkpoints_) {
     tell_place(session_->steps_done(), "saving a checkpoint");
-    BALEEN_TRY(checkpoints_->boundary());
+    BALEEN_TRY(checkpoints_->boundary(is_whole));
   }
   return end_if_asked();
 }
@@ -234,7 +242,7 @@ Status Run::boundary() {
 Status Run::end_if_asked() {
   if (!stops_) return {};
   const std::int64_t step = session_->progress();
-  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish wish, stops_->at(step, [] {
+  BALEEN_TRY_ASSIGN(const AgreedPoints::Wish wish, stops_->at(session_->updates(), [] {
     return AgreedPoints::Wish{StopRequest::signal() != 0, false};
   }));
   if (!wish.stops) return {};
@@ -254,7 +262,7 @@ void Run::heed_signals_again() {
 }
 
 Status Run::rescue(bool all_do) {
-  if (save_.empty() || rescued_step_ == session_->progress() || saved_step_ == session_->progress()) return {};
+  if (save_.empty() || rescued_ == session_->updates() || saved_ == session_->updates()) return {};
   const bool writes = speaks();
   const auto facts = facts_to_save(writes ? BALEEN_PHASE_RESCUING : "saving");
   Status possible = facts ? rescue(*facts, all_do) : Status(facts.error());
@@ -264,19 +272,18 @@ Status Run::rescue(bool all_do) {
 }
 
 Status Run::rescue(const std::map<std::string, std::string>& facts, bool waits) {
-  rescued_step_ = session_->progress();
-  if (speaks()) tell_place(rescued_step_, BALEEN_PHASE_RESCUING);
+  rescued_ = session_->updates();
+  const std::int64_t step = session_->progress();
+  if (speaks()) tell_place(step, BALEEN_PHASE_RESCUING);
   const std::filesystem::path wanted = save_;
-  const std::string name =
-      wanted.stem().string() + ".after-step-" + std::to_string(rescued_step_) + wanted.extension().string();
+  const std::string name = wanted.stem().string() + ".after-step-" + std::to_string(step) + wanted.extension().string();
   std::error_code none;
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {
     const std::string beside = folder / name;
     BALEEN_TRY_ASSIGN(const SavedFile saved, write(beside, facts, waits));
     if (!saved.is_there) continue;
-    if (speaks())
-      setup_.log.warning("the parameters after step " + std::to_string(rescued_step_) + " are saved in " + beside);
+    if (speaks()) setup_.log.warning("the parameters after step " + std::to_string(step) + " are saved in " + beside);
     break;
   }
   return {};

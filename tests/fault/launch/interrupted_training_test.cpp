@@ -116,6 +116,36 @@ TEST_P(InterruptedTraining, OfAProgramThatLearnsSavesACheckpoint) {
   EXPECT_EQ(goes_on.ends(), 5) << goes_on.err();
 }
 
+/// A callback that runs a program for ever: the run waits for its end, and then does not lose what was trained.
+TEST_P(InterruptedTraining, InTheMidstOfACallbackSavesACheckpointThatSaysSo) {
+  const std::string script =
+      folder_.write("beside.lua",
+                    "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+                    "local model, loss = nn.linear { name = 'l', out = 1 }, nn.mse {}\n"
+                    "return baleen.job { model = model, loss = loss, batch = 6, steps = 9,\n"
+                    "  data = baleen.data.synthetic { features = 2, rows = 12, held_out = 0 },\n"
+                    "  optimizer = baleen.optimizer('sgd', { lr = 0.01 }), programs = { learn = {\n"
+                    "    inputs = { x = { shape = { 6, 2 }, axes = { 'batch', '' } } },\n"
+                    "    run = function(inputs)\n      local y = model(inputs.x)\n"
+                    "      return { loss = baleen.ops.sum(y * y), weight = baleen.ops.constant(6) }\n    end,\n"
+                    "    optimizer = baleen.optimizer('sgd', { lr = 0.01 }) } },\n"
+                    "  on_step = function(facts, run)\n"
+                    "    for i = 1, facts.step < 3 and 2 or 1000000000 do\n"
+                    "      run:run('learn', { x = { { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 }, { 1, 2 }, { 3, 4 } } })\n"
+                    "      if i == 3 then print('there') end\n    end\n  end }\n");
+  const std::vector<std::string> saves{"--set", "checkpoint.folder=" + folder_ / "c", "--set", "checkpoint.grace=8"};
+  RunningJob job(running(script, saves));
+  ASSERT_TRUE(job.prints("there\n")) << job.err();
+  job.kill(SIGINT);
+  EXPECT_EQ(job.ends(std::chrono::seconds(20)), 5) << job.err();
+  EXPECT_NE(
+      job.err().find("ended by a signal after step 3 and in the midst of what the script does behind it, which is "
+                     "saved as it stands; --resume goes on with the step after it"),
+      std::string::npos)
+      << job.err();
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "c/step-000000003"));
+}
+
 /// `checkpoint.grace`: what saves for longer, as on a disk that hangs, is ended by the signal all the same.
 TEST_P(InterruptedTraining, EndsWithoutASaveThatTakesTooLong) {
   std::vector<std::string> words = {"/usr/bin/env", std::string("LD_PRELOAD=") + SLOW_WRITES, "SLOW_WRITES=40",
