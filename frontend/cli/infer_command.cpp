@@ -7,6 +7,7 @@
 #include "frontend/cli/launch_run.hpp"
 #include "frontend/engine/assembly.hpp"
 #include "frontend/engine/job_facts.hpp"
+#include "frontend/engine/written_files.hpp"
 
 namespace baleen::app {
 namespace {
@@ -31,6 +32,13 @@ Result<std::string> command_of(const InferOptions& options) {
   return words + " --inputs of the digest " + digest;
 }
 
+/// That the end of the work cannot fail for what could be known before.
+Status check_outputs(const InferOptions& options, const Setup& setup) {
+  BALEEN_TRY(
+      check_written_files({{"--outputs", options.outputs}}, {{"--inputs", options.inputs}, {"--load", options.load}}));
+  return check_saving(setup.registry, options.outputs.string());
+}
+
 Status infer(const InferOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
   HostTensors inputs;
@@ -51,8 +59,7 @@ Status infer(const InferOptions& options, const Setup& setup) {
 
 int infer_command(const InferOptions& options, const Setup& setup) {
   if (!setup.link && options.host.index.value_or(0) == 0)
-    if (const Status possible = check_saving(setup.registry, options.outputs.string()); !possible)
-      return report(setup.log, possible.error());
+    if (const Status possible = check_outputs(options, setup); !possible) return report(setup.log, possible.error());
   if (starts_ranks(setup)) return launch_run(options, setup);
   return conclude(setup.log, infer(options, setup), setup.link);
 }

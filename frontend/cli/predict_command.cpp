@@ -9,6 +9,7 @@
 #include "frontend/cli/new_file.hpp"
 #include "frontend/cli/predictions.hpp"
 #include "frontend/engine/assembly.hpp"
+#include "frontend/engine/written_files.hpp"
 
 namespace baleen::app {
 namespace {
@@ -99,8 +100,12 @@ Status predict(const PredictOptions& options, const Setup& setup) {
 }
 
 /// That the end of a long work cannot fail for what could be known before.
-Status check_out(const PredictOptions& options) {
+Status check_out(const PredictOptions& options, const Setup& setup) {
   BALEEN_TRY(format_of(options));
+  BALEEN_TRY(check_written_files({{"--out", options.out}}, {{"--data", options.data},
+                                                            {"--load", options.load},
+                                                            {"the script", options.script},
+                                                            {"the manifest", setup.manifest.file}}));
   std::error_code none;
   if (std::filesystem::is_fifo(options.out, none)) return {};  // who reads it would see an end
   BALEEN_TRY_ASSIGN(const NewFile possible, NewFile::create(options.out));
@@ -111,7 +116,7 @@ Status check_out(const PredictOptions& options) {
 
 int predict_command(const PredictOptions& options, const Setup& setup) {
   if (!setup.link && options.host.index.value_or(0) == 0)
-    if (const Status possible = check_out(options); !possible) return report(setup.log, possible.error());
+    if (const Status possible = check_out(options, setup); !possible) return report(setup.log, possible.error());
   if (starts_ranks(setup)) return launch_run(options, setup);
   return conclude(setup.log, predict(options, setup), setup.link);
 }

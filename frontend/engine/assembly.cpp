@@ -22,6 +22,7 @@
 #include "frontend/engine/start_order.hpp"
 #include "frontend/engine/threads.hpp"
 #include "frontend/engine/typed_paths.hpp"
+#include "frontend/engine/written_files.hpp"
 
 namespace baleen::app {
 namespace {
@@ -144,6 +145,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
     anchor_typed_paths(anchored.options, descriptor, options.script_args);
+    for (std::string& path : paths_of(anchored.options, descriptor, prepared.folder))
+      described.data_paths.push_back(std::move(path));
     BALEEN_TRY_ASSIGN(auto data, opener.open(anchored, seed, prepared.folder));
     BALEEN_TRY_ASSIGN(std::shared_ptr<ScriptData> made, DataForScript::create(std::move(data), title_of(descriptor)));
     return made;
@@ -211,7 +214,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   now_doing("preparing the devices");
   if (flags.check_kernels && run->speaks()) BALEEN_TRY(check_kernels(plan, *run->device_));
   if (!with_monitors) prepared.monitors.clear();
-  BALEEN_TRY(run->open_monitors(prepared, session.seed));
+  BALEEN_TRY(run->open_monitors(prepared, session.seed, options, flags));
   BALEEN_TRY_ASSIGN(run->session_,
                     Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
   if (run->speaks() && !flags.alone) tell_host_updates(*run->session_, setup);
@@ -388,13 +391,22 @@ Status Run::finish_monitors() {
   return error;
 }
 
-Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed) {
+Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed, const ScriptOptions& options,
+                          const RunFlags& flags) {
   const std::int32_t rank = setup_.link ? static_cast<std::int32_t>(setup_.link->place().rank) : 0;
   std::vector<OpenMonitor> chosen;
+  std::vector<NamedFile> written{{"--save", flags.save}};
   for (const Opened& monitor : prepared.monitors) {
     BALEEN_TRY_ASSIGN(SettingsStorage settings, monitor.member.settings(seed));
+    const baleen_setting_t* const path = settings.find("path");
+    if (path && path->type == BALEEN_OPTION_STRING && path->text.size > 0)
+      written.push_back({"monitor `" + monitor.member.descriptor.name + "`",
+                         std::filesystem::path(view(settings.get()->folder)) / view(path->text)});
     chosen.push_back({monitor.plugin, std::move(settings)});
   }
+  std::vector<NamedFile> read{{"the script", options.script}, {"the manifest", setup_.manifest.file}};
+  for (const std::string& path : described_.data_paths) read.push_back({"the data", path});
+  BALEEN_TRY(check_written_files(written, read));
   BALEEN_TRY_ASSIGN(monitors_, Monitors::create(std::move(chosen), setup_.log, rank));
   return {};
 }

@@ -58,7 +58,8 @@ struct RunFlags {
 struct Described {
   std::unique_ptr<OpRegistry> ops;
   std::shared_ptr<Dataset> data;
-  int data_number = 0;  ///< as in LearnedRecord
+  int data_number = 0;                  ///< as in LearnedRecord
+  std::vector<std::string> data_paths;  ///< files and folders that options of data sets name
   std::unique_ptr<Script> script;
 };
 
@@ -153,7 +154,9 @@ class Run : public TrainingRun {
                  SessionOptions& session);
   /// Of what comes beside steps, of the data and of what is loaded, to compare.
   Result<std::string> input_lines(const ScriptOptions& options, const RunFlags& flags) const;
-  Status open_monitors(const Prepared& prepared, std::uint64_t seed);
+  /// They write no file that the run reads or writes, as `options` and `flags` name them.
+  Status open_monitors(const Prepared& prepared, std::uint64_t seed, const ScriptOptions& options,
+                       const RunFlags& flags);
   Status open_checkpoints(const ScriptOptions& options, const RunFlags& flags, const SessionOptions& session,
                           const std::string& job_where, CheckpointFacts job);
   /// What the job has learned from its data, to what is saved.

@@ -15,7 +15,27 @@ bool is_typed(std::string_view value, std::string_view argument) {
   return argument.starts_with("--") && equals != std::string_view::npos && argument.substr(equals + 1) == value;
 }
 
+/// Calls `use` with each path among the values.
+template <class Values, class Use>
+void for_each_path(Values& values, const Descriptor& descriptor, const Use& use) {
+  for (auto& [name, value] : values) {
+    const Option* option = descriptor.find(name);
+    if (!option || !option->path()) continue;
+    const auto is_word = [&](const std::string& text) { return std::ranges::count(option->choices, text) > 0; };
+    if (auto* text = std::get_if<std::string>(&value.data); text && !is_word(*text)) use(*text);
+    if (auto* list = std::get_if<std::vector<std::string>>(&value.data)) std::for_each(list->begin(), list->end(), use);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> paths_of(const UserValues& values, const Descriptor& descriptor, const std::string& folder) {
+  std::vector<std::string> paths;
+  for_each_path(values, descriptor, [&](const std::string& path) {
+    if (!path.empty()) paths.push_back((std::filesystem::path(folder) / path).string());
+  });
+  return paths;
+}
 
 void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const std::vector<std::string>& script_args) {
   const auto anchor = [&](std::string& path) {
@@ -26,15 +46,7 @@ void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const 
     const auto absolute = std::filesystem::absolute(path, code);
     if (!code) path = absolute.lexically_normal().string();
   };
-  for (auto& [name, value] : values) {
-    const Option* option = descriptor.find(name);
-    if (!option || !option->path()) continue;
-    const auto is_word = [&](const std::string& text) { return std::ranges::count(option->choices, text) > 0; };
-    if (const auto* text = std::get_if<std::string>(&value.data); text && is_word(*text)) continue;
-    if (auto* text = std::get_if<std::string>(&value.data)) anchor(*text);
-    if (auto* list = std::get_if<std::vector<std::string>>(&value.data))
-      std::for_each(list->begin(), list->end(), anchor);
-  }
+  for_each_path(values, descriptor, anchor);
 }
 
 }  // namespace baleen::app

@@ -13,4 +13,7 @@ namespace baleen::app {
 /// behind the '=' of `--name=value`. Other values stay as they are.
 void anchor_typed_paths(UserValues& values, const Descriptor& descriptor, const std::vector<std::string>& script_args);
 
+/// What PATH options name: relative to `folder` where they are relative. Words that stand in place of a path are none.
+std::vector<std::string> paths_of(const UserValues& values, const Descriptor& descriptor, const std::string& folder);
+
 }  // namespace baleen::app
