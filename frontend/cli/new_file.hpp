@@ -9,8 +9,9 @@
 
 namespace baleen::app {
 
-/// Written beside its place (`sdk::partial_of`); what a killed process left there goes with the next one. What is no
-/// regular file (a pipe, a device) is written as it is.
+/// Without a name until it is whole, so that a killed process leaves nothing. On a file system that has no such files
+/// it is written beside its place (`sdk::partial_of`), and what a killed process left there goes with the next one.
+/// What is no regular file (a pipe, a device) is written as it is.
 class NewFile {
  public:
   /// IO where nothing can be written there.
@@ -25,10 +26,14 @@ class NewFile {
 
  private:
   NewFile() = default;
+  /// Whether there is one without a name, in `folder`.
+  bool open_nameless(const std::filesystem::path& folder);
+  Status name_it();
   Status flush();
   Error failed(const char* what) const;
 
-  std::filesystem::path path_, beside_;  ///< beside_ is empty: written in place, or finished
+  std::filesystem::path path_, beside_;  ///< beside_ is empty: written in place, without a name, or finished
+  bool nameless_ = false;
   FileHandle file_;
   std::string waiting_;  ///< to be written
 };

@@ -99,5 +99,15 @@ TEST(NewFile, IsThereWhenItIsWhole) {
   EXPECT_FALSE(NewFile::create(folder / "none/out"));
 }
 
+/// A process that is killed while it writes leaves nothing.
+TEST(NewFile, HasNoNameBefore) {
+  const test::TemporaryFolder folder;
+  auto file = NewFile::create(folder / "out");
+  ASSERT_TRUE(file && file->write(std::string(1 << 18, 'x')));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 0);
+  ASSERT_TRUE(file->finish());
+  EXPECT_EQ(test::read_file(folder / "out").size(), 1u << 18);
+}
+
 }  // namespace
 }  // namespace baleen::app
