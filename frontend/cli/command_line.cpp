@@ -108,9 +108,11 @@ class Parser {
       return Command(TextOnly{help()});
     } catch (const CLI::ParseError& error) {
       BALEEN_TRY(refuse_unknown());
+      BALEEN_TRY(refuse_empty_words({all.begin(), end}));
       return invalid(error.what() + see_help());
     }
     BALEEN_TRY(refuse_unknown());
+    BALEEN_TRY(refuse_empty_words({all.begin(), end}));
     return command();
   }
 
@@ -124,7 +126,9 @@ class Parser {
 
   void add_script(CLI::App& sub, ScriptOptions& out) {
     sub.add_option("SCRIPT", out.script, "A Lua file that returns a job")->required()->type_name("");
-    sub.add_option("--seed", seed_, "Seed of everything random; stands above the script's")->type_name("N");
+    sub.add_option("--seed", seed_, "Seed of everything random; stands above the script's")
+        ->type_name("N")
+        ->check(seed_check());
     sub.add_option("--dtype", dtype_, "Precision of the computation: fp32 or fp64; stands above the script's")
         ->type_name("DTYPE")
         ->check(CLI::IsMember({"fp32", "fp64"}));

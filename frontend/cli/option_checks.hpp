@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <string>
 #include <system_error>
+#include <vector>
+
+#include "baleen/result.hpp"
 
 namespace baleen::app {
 
@@ -22,6 +25,17 @@ inline CLI::Validator count_check(std::int64_t least) {
     std::int64_t count = 0;
     if (reads_as(text, count) && count >= least) return {};
     return "must be a whole number of at least " + std::to_string(least) + ", not `" + text + "`";
+  };
+  return CLI::Validator(check, "");
+}
+
+/// A whole number of 64 bits, with a sign or without.
+inline CLI::Validator seed_check() {
+  const auto check = [](const std::string& text) -> std::string {
+    std::int64_t number = 0;
+    std::uint64_t large = 0;
+    if (reads_as(text, number) || reads_as(text, large)) return {};
+    return "must be a whole number of 64 bits, not `" + text + "`";
   };
   return CLI::Validator(check, "");
 }
@@ -44,6 +58,20 @@ inline CLI::Validator part_check() {
     return "must be a number from 0 to 1, not `" + text + "`";
   };
   return CLI::Validator(check, "");
+}
+
+/// An empty word means nothing to any option but --stop. It is mostly what a shell makes of a variable that is not set,
+/// and must not count as if the option were left out.
+inline Status refuse_empty_words(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool ends = word.starts_with("--") && word.find('=') == word.size() - 1;
+    if (!word.empty() && !ends) continue;
+    const std::string before = ends ? word : i > 0 ? words[i - 1] : "baleen";
+    if (before.starts_with("--stop")) continue;
+    return invalid("behind `" + before + "` stands an empty word; is a variable of the shell not set?");
+  }
+  return {};
 }
 
 }  // namespace baleen::app

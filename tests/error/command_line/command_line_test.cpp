@@ -62,11 +62,33 @@ TEST(CommandLine, ChecksNumbers) {
   for (const std::string bad : {"-1", "abc", "1.5", "1x"})
     expect_refused({"run", "x.lua", "--steps=" + bad},
                    "--steps: must be a whole number of at least 0, not `" + bad + "` (see `baleen run --help`)");
+  for (const std::string bad : {"x", "1.5", "99999999999999999999"})
+    expect_refused({"run", "x.lua", "--seed", bad},
+                   "--seed: must be a whole number of 64 bits, not `" + bad + "` (see `baleen run --help`)");
   expect_refused({"generate", "x.lua", "--load", "f", "--temperature=-1"},
                  "--temperature: must be a number of at least 0, not `-1` (see `baleen generate --help`)");
   for (const std::string bad : {"1.1", "-0.1", "nan", "x"})
     expect_refused({"generate", "x.lua", "--load", "f", "--top-p=" + bad},
                    "--top-p: must be a number from 0 to 1, not `" + bad + "` (see `baleen generate --help`)");
+}
+
+/// As of a shell's variable that is not set: nothing may go on as if the option were left out.
+TEST(CommandLine, RefusesEmptyWords) {
+  const auto said = [](const std::string& before) {
+    return "behind `" + before + "` stands an empty word; is a variable of the shell not set?";
+  };
+  for (const std::string word :
+       {"--save", "--load", "--manifest", "-m", "--resume", "--log-json", "--seed", "--steps", "--secret-file"})
+    expect_refused({"run", "x.lua", word, ""}, said(word));
+  for (const std::string word : {"--save=", "--load=", "--resume="}) expect_refused({"run", "x.lua", word}, said(word));
+  expect_refused({"run", ""}, said("run"));
+  expect_refused({"validate", ""}, said("validate"));
+  expect_refused({"evaluate", "x.lua", "--load", "f", "--data", ""}, said("--data"));
+  expect_refused({"evaluate", "x.lua", "--load", ""}, said("--load"));
+  expect_refused({"predict", "x.lua", "--load", "f", "--data", "", "--out", "y.csv"}, said("--data"));
+  expect_refused({"generate", "x.lua", "--load", "f", "--prompt", ""}, said("--prompt"));
+  EXPECT_NE(run_baleen({"generate", "x.lua", "--load", "f", "--stop", ""}).err.find("no such script"),
+            std::string::npos);
 }
 
 TEST(CommandLine, SaysWhatValidateLacks) {
