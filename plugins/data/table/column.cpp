@@ -40,8 +40,11 @@ bool has_header(const std::vector<CsvRow>& rows, std::string_view option, const 
 void make_categories(Column& column, const std::vector<CsvRow>& rows, std::size_t number) {
   column.numeric = false;
   column.numbers.clear();
-  for (const CsvRow& row : rows)
+  column.numbers_among = 0;
+  for (const CsvRow& row : rows) {
     if (!means_missing(row.fields[number])) column.names.push_back(row.fields[number]);
+    if (number_of(row.fields[number])) ++column.numbers_among;
+  }
   std::sort(column.names.begin(), column.names.end());
   column.names.erase(std::unique(column.names.begin(), column.names.end()), column.names.end());
   for (const CsvRow& row : rows) {

@@ -18,6 +18,7 @@ struct Column {
   std::vector<std::int32_t> categories;  // else: -1 is missing
   std::vector<std::string> names;        // of the categories
   std::string first_text;                // "`Private` (adult.csv:1)": why the column is not numeric
+  std::size_t numbers_among = 0;         // of a column of categories: fields that would be numbers
   std::string first_missing;             // where the first missing field is; "" if none is
 
   bool is_missing(std::size_t row) const;

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "baleen/packed.hpp"
 
@@ -86,6 +88,9 @@ Result<std::string> read_text_file(const std::string& path) {
     return Error{reason == ENOENT || reason == ENOTDIR ? BALEEN_NOT_FOUND : BALEEN_IO,
                  what + std::string(": ") + std::strerror(reason), path};
   };
+  // A pipe that nobody writes to would be waited for without end, and each rank reads the file.
+  std::error_code unknown;
+  if (std::filesystem::is_fifo(path, unknown)) return invalid("is a pipe; a table is read from a file", path);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) return failed("cannot open");
   std::string text;

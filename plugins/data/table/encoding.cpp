@@ -32,13 +32,21 @@ Status check_feature(const Column& column, const EncodingOptions& options, const
   const std::string who = "column `" + column.name + "` ";
   if (options.missing == Missing::kError && !column.first_missing.empty())
     return invalid(who + "lacks a value; set `missing` = \"mean\" or \"category\" to fill it", column.first_missing);
-  if (!column.numeric && column.names.size() > options.max_categories)
-    return invalid(who + "is not numeric because of " + column.first_text + ", and as categories it has " +
-                       std::to_string(column.names.size()) +
-                       ", above `max_categories` = " + std::to_string(options.max_categories) +
-                       "; mend the value, or leave the column out of `features`",
-                   where);
-  return {};
+  if (column.numeric) return {};
+  const std::size_t most = options.max_categories;
+  std::string bound = "`max_categories` = " + std::to_string(most);
+  std::string remedy = "; mend the value, or leave the column out of `features`";
+  if (column.names.size() <= most) {
+    // Where nearly all are numbers, one that is none is a mistake rather than a name.
+    constexpr std::size_t kFewer = 8;
+    const bool nearly = 10 * column.numbers_among >= 9 * column.categories.size();
+    if (!nearly || column.names.size() <= most / kFewer) return {};
+    bound = "an eighth of " + bound + ", which counts where 9 of 10 fields are numbers";
+    remedy = "; mend the value, leave the column out of `features`, or set `max_categories` higher";
+  }
+  return invalid(who + "is not numeric because of " + column.first_text + ", and as categories it has " +
+                     std::to_string(column.names.size()) + ", above " + bound + remedy,
+                 where);
 }
 
 void number_classes(const Column& label, Facts& out) {

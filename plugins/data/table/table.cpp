@@ -79,9 +79,20 @@ void take_words(const Settings& settings, EncodingOptions& options) {
   options.max_categories = static_cast<std::size_t>(settings.integer("max_categories"));
 }
 
+/// What to do about a file that was read as one column, where its first line looks like several.
+std::string other_separator(const Table& table) {
+  const std::string& line = table.named || table.csv.empty() ? table.columns[0].name : table.csv.front().fields.front();
+  const std::pair<char, const char*> separators[] = {{'\t', "tab"}, {';', "semicolon"}, {',', "comma"}};
+  for (const auto& [character, word] : separators)
+    if (line.find(character) != line.npos)
+      return std::string("; its first line has others between its fields: set `separator` = \"") + word + "\"";
+  return {};
+}
+
 Result<EncodingOptions> choose(const Table& table, const Settings& settings, const IdOptions& ids) {
   EncodingOptions options;
-  if (table.columns.size() < 2) return invalid("a table needs two columns: a feature and a label", table.where);
+  if (table.columns.size() < 2)
+    return invalid("a table needs two columns: a feature and a label" + other_separator(table), table.where);
   options.label = table.columns.size() - 1;
   if (!settings.text("label").empty()) {
     BALEEN_TRY_ASSIGN(options.label, table.find(settings.text("label")));

@@ -37,7 +37,7 @@ Status read_all(int file, std::span<std::byte> out, const std::string& path) {
 }  // namespace
 
 Result<FileBytes> FileBytes::open(const std::string& path) {
-  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // of a pipe it waits for nobody
   if (!file) return failed("cannot open", path);
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) return failed("cannot stat", path);

@@ -87,6 +87,23 @@ TEST_F(BadTable, RefusesOneColumn) {
   EXPECT_EQ(failure_with("1\n2\n"), path + ": a table needs two columns: a feature and a label");
 }
 
+TEST_F(BadTable, SaysWhatElseSeparatesFields) {
+  const std::string one = path +
+                          ": a table needs two columns: a feature and a label; its first line has others between "
+                          "its fields: set `separator` = ";
+  EXPECT_EQ(failure_with("a\tb\n1\t2\n"), one + "\"tab\"");
+  EXPECT_EQ(failure_with("a;b\n1;2\n"), one + "\"semicolon\"");
+  EXPECT_EQ(failure_with("1;2\n3;4\n"), one + "\"semicolon\"");
+  settings.set("separator", "tab");
+  EXPECT_EQ(failure_with("a,b\n1,2\n"), one + "\"comma\"");
+}
+
+TEST_F(BadTable, WaitsForNoPipe) {
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  settings.set("path", "t.csv");
+  EXPECT_EQ(failure(), path + ": is a pipe; a table is read from a file");
+}
+
 TEST_F(BadTable, RefusesTheLabelOrARepeatAmongFeatures) {
   settings.set("features", "a\nb");
   EXPECT_EQ(failure_with("a,b\n1,2\n"), path + ": `features` names the label, `b`");
@@ -110,6 +127,27 @@ TEST_F(BadTable, NamesTheTextThatMakesANumericColumnCategories) {
             path + ": column `a` is not numeric because of `4O` (" + path +
                 ":42), and as categories it has 300, above `max_categories` = 256; mend the value, or "
                 "leave the column out of `features`");
+}
+
+/// Of a short file too: one typing error must not make each of its numbers a category.
+TEST_F(BadTable, NamesTheTextAmongNearlyNumbersAlone) {
+  const auto csv_of = [](int numbers, const std::string& text, int texts) {
+    std::string csv = "a,b\n";
+    for (int i = 0; i < numbers; ++i) csv += std::to_string(i) + "," + std::to_string(i % 2) + "\n";
+    for (int i = 0; i < texts; ++i) csv += text + ",1\n";
+    return csv;
+  };
+  for (const std::string text : {"inf", "1e999", "1 000", "0x10"})
+    EXPECT_EQ(
+        failure_with(csv_of(60, text, 1)),
+        path + ": column `a` is not numeric because of `" + text + "` (" + path +
+            ":62), and as categories it has 61, above an eighth of `max_categories` = 256, which counts where 9 of "
+            "10 fields are numbers; mend the value, leave the column out of `features`, or set `max_categories` "
+            "higher");
+  EXPECT_EQ(failure_with(csv_of(60, "none", 10)), "") << "more than a mistake";
+  EXPECT_EQ(failure_with(csv_of(30, "none", 1)), "") << "few enough";
+  settings.set("max_categories", 8 * 61);
+  EXPECT_EQ(failure_with(csv_of(60, "inf", 1)), "");
 }
 
 TEST_F(BadTable, RefusesTextToRegressAndNumbersToClassify) {
