@@ -158,7 +158,13 @@ class Updater {
     plugin_.emplace(std::move(plugin));
     BALEEN_TRY_ASSIGN(table_, plugin_->table<baleen_optimizer_t>("optimizer"));
     BALEEN_TRY_ASSIGN(SettingsStorage * own, settings(-1));
-    return plugin_->check(table_->create(plugin_->host(), own->get(), &optimizer_));
+    const Status made = plugin_->check(table_->create(plugin_->host(), own->get(), &optimizer_));
+    return made ? made : placed(made.error());
+  }
+
+  /// What the optimizer says, which knows no place, with its own in the script.
+  Error placed(const Error& error) const {
+    return {error.code, error.message, error.where.empty() ? job_.optimizer.where : error.where};
   }
 
   /// The settings of a group (-1: the optimizer's own), with a scalar per SCHEDULE option.
@@ -248,11 +254,12 @@ class Updater {
       if (gradients[i] == kNone) continue;
       const ParameterSpec& p = job_.parameters[i];
       BALEEN_TRY_ASSIGN(SettingsStorage * settings_of, settings(group_of(job_, p.name)));
-      BALEEN_TRY_ASSIGN(const auto slots, slots_of({*plugin_, *table_, optimizer_}, p, settings_of->get()));
+      const auto slots = slots_of({*plugin_, *table_, optimizer_}, p, settings_of->get());
+      if (!slots) return placed(slots.error());
       BALEEN_TRY_ASSIGN(const ValueId parameter, graph_.parameter(p.name, p.type));
       auto& values = slot_values_.emplace_back();
       TrainedParameter trained{parameter, gradients_.all[i].gradient, {}};
-      for (const SlotSpec& slot : slots) {
+      for (const SlotSpec& slot : *slots) {
         BALEEN_TRY_ASSIGN(const ValueId state,
                           add_state(p.name + "." + slot.name, slot.type, slot.initial, "optimizer"));
         values.push_back(state);
@@ -290,7 +297,7 @@ class Updater {
       if (const Status& asked = abi_graph.status(); !asked)
         return Error{asked.error().code, "optimizer `" + descriptor_.name + "`: " + asked.error().message,
                      asked.error().where};
-      BALEEN_TRY(plugin_->check(status));
+      if (const Status taken = plugin_->check(status); !taken) return placed(taken.error());
       return guard_assigns(first);
     };
     if (table_->begin)

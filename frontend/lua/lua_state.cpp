@@ -135,6 +135,9 @@ LuaState::~LuaState() {
 
 Status LuaState::load(const std::filesystem::path& file, const std::string& chunk_name) {
   BALEEN_TRY_ASSIGN(std::string text, read_text(*this, file));
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return invalid("is text in UTF-16; save it in UTF-8", file.string());
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark
   if (text.starts_with("#!")) text[0] = text[1] = '-';
   const int status = luaL_loadbufferx(state_, text.data(), text.size(), chunk_name.c_str(), "t");
   if (status == LUA_OK) {

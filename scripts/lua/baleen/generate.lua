@@ -91,7 +91,11 @@ end)
 --- What the text at the end of a training needs is known before it: a prompt that this data's words can say, and words
 --- for what follows.
 function generate.check(job)
-  job.data:decode(job.data:encode(job.generate.prompt))
+  local ids = job.data:encode(job.generate.prompt)
+  if #ids == 0 then
+    core.fail("job: generate: `prompt` holds no token to go on from; give it at least one character", job.where)
+  end
+  job.data:decode(ids)
 end
 
 --- write(job, run, { prompt, tokens, temperature, top_k, top_p, stop }): the prompt and, token by token, what follows,

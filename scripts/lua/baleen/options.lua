@@ -35,6 +35,10 @@ local function names_of(rules)
 end
 
 local function check_range(what, name, value, rule)
+  if value ~= value or value == math.huge or value == -math.huge then
+    local text = value ~= value and "no number (NaN)" or value > 0 and "infinite" or "minus infinity"
+    core.fail(("%s: `%s` is %s; it must be a finite number"):format(what, name, text))
+  end
   if rule.min and value < rule.min then
     core.fail(("%s: `%s` is %s; it must be at least %s"):format(what, name, value, rule.min))
   elseif rule.max and value > rule.max then

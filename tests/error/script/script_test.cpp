@@ -42,6 +42,50 @@ TEST_F(Scripts, SyntaxError) {
   expect_refused("local x =\nreturn = 1\n", script() + ":2: unexpected symbol near 'return'");
 }
 
+/// As editors of Windows save it.
+TEST_F(Scripts, MayBeginWithAByteOrderMark) {
+  const ProcessResult result = run("\xef\xbb\xbf" + job_with("nn.linear { out = 2 }"));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_refused("\xef\xbb\xbflocal x =\nreturn = 1\n", script() + ":2: unexpected symbol near 'return'");
+  for (const std::string mark : {"\xff\xfe", "\xfe\xff"})
+    expect_refused(mark + "l", script() + ": is text in UTF-16; save it in UTF-8");
+}
+
+TEST_F(Scripts, NumbersThatAreNone) {
+  const std::string job = job_with("nn.linear { out = 2 }");
+  const auto with = [&](const std::string& option) {
+    std::string text = job;
+    return text.replace(text.find("batch = 2"), 9, "batch = 2, " + option);
+  };
+  expect_refused(with("clip_grad_norm = 0/0"),
+                 script() + ":4: job: `clip_grad_norm` is no number (NaN); it must be a finite number");
+  expect_refused(with("clip_grad_norm = 1/0"),
+                 script() + ":4: job: `clip_grad_norm` is infinite; it must be a finite number");
+  expect_refused(job_with("nn.sequential { nn.layer_norm { epsilon = 0/0 }, nn.linear { out = 2 } }"),
+                 script() + ":6: layer_norm: `epsilon` is no number (NaN); it must be a finite number");
+}
+
+/// What a plugin says of its options together has the script's line too.
+TEST_F(Scripts, OptionsOfAnOptimizerThatDoNotGoTogether) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.replace(job.find("(\"sgd\")"), 7, "(\"sgd\", { nesterov = true })");
+  expect_refused(job, script() + ":5: optimizer `sgd`: sgd: `nesterov` needs `momentum` above 0 and `dampening` 0");
+}
+
+TEST_F(Scripts, EvaluationsOfNoRows) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.insert(job.find("batch = 2"), "evaluate = { every = 1 }, ");
+  expect_refused(job, script() +
+                          ":4: job: `evaluate` has no rows: the data holds out none; raise its `held_out`, or "
+                          "leave `evaluate` out");
+  job.replace(job.find("evaluate = { every = 1 }"), 24, "on_evaluate = print");
+  expect_refused(job, script() +
+                          ":4: job: `on_evaluate` has no rows: the data holds out none; raise its `held_out`, or "
+                          "leave `on_evaluate` out");
+  job.insert(job.find("on_evaluate"), "loop = function() end, ");
+  EXPECT_EQ(run(job).exit_code, 0) << "a loop of one's own may evaluate what it likes";
+}
+
 TEST_F(Scripts, RuntimeErrorWithTheCallsThatLedThere) {
   expect_refused("local function make()\n  return nil + 1\nend\nlocal x = make()\n",
                  script() + ":2: attempt to perform arithmetic on a nil value\n  called from " + script() + ":4");
