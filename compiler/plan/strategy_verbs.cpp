@@ -11,6 +11,16 @@
 #include "compiler/placement/passes.hpp"
 
 namespace baleen {
+namespace {
+
+/// What the backward pass makes of weights alone may stand in the midst of the forward pass, and runs behind all of it.
+std::vector<OpId> as_run(const Graph& graph) {
+  std::vector<OpId> order = graph.ops();
+  std::ranges::stable_sort(order, {}, [&](OpId id) { return graph.op(id).phase; });
+  return order;
+}
+
+}  // namespace
 
 std::uint64_t local_bytes(const Graph& graph, ValueId id) {
   if (id >= graph.value_count()) return 0;
@@ -22,7 +32,7 @@ std::uint64_t local_bytes(const Graph& graph, ValueId id) {
 std::vector<std::uint32_t> positions_in(const Graph& graph) {
   std::vector<std::uint32_t> positions(graph.op_count(), kNone);
   std::uint32_t position = 0;
-  for (const OpId id : graph.ops()) positions[id] = position++;
+  for (const OpId id : as_run(graph)) positions[id] = position++;
   return positions;
 }
 
@@ -362,7 +372,7 @@ Status ScheduleVerbs::apply() {
   if (moves_.empty()) return {};
   for (const auto& [place, ops] : moves_)
     if (moved_.contains(place)) return invalid("an op begins before another that moves itself");
-  const std::vector<OpId> ops = graph_.ops();
+  const std::vector<OpId> ops = as_run(graph_);
   // Sources and compute copies are there from the beginning: what reads them only may begin anywhere.
   const auto is_source = [&](OpId id) {
     const Op& op = graph_.op(id);

@@ -70,6 +70,14 @@ CASES = {
         **FOUR, "scopes": "split:pipeline:batch"}), "has each op on the ranks of one coordinate"),
     # What nets make of random numbers could not be made per micro-batch.
     "ALevelOfNoiseForEachRow": (_case("newcomers/diffusion", DATA, FOUR), "equal"),
+    # So could what is reshaped and no more, as gradients of maxima over several dimensions are.
+    "TheLargestOfEachRow": (_case("newcomers/ranking", DATA, FOUR), "equal"),
+    # One row on two ranks, joined with its tokens, had pieces that are no reshapes of each other.
+    "OneRowAndItsTokensOnTwoRanks": (_case("newcomers/flat", DATA, {"batch": 6, "accumulate": 6}),
+                                     "cannot share them evenly where rows are joined"),
+    # A gather of the forward pass began before an op of the backward pass, since that one stood further in front.
+    "AGatherBesideTheBackwardPassOfAWeight": (_case("newcomers/masked_words", ({"data": 2, "tensor": 4}, [
+        ("zero", {"stage": 3, "bucket_mb": 0}), ("tensor", {"mode": "2d"})]), {}), "equal"),
     # A tile was called a parameter, which no annotation has the name of.
     "ATileOfAWeightThatIsCut": (_case("newcomers/token_mixer", ({"tensor": 2}, [
         ("tensor", {}), ("offload", {"min_elements": 1, "parameters": ["*"], "tile_mb": 0.0001})]), {}),
