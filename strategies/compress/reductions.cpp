@@ -114,7 +114,7 @@ Status check_reduction(GraphView graph, const Reduction& reduction, const Along&
     if (axis == along.axis || along.mesh.size(axis) == 1 || p.kind == BALEEN_REPLICATE) continue;
     const bool piece = p.kind == BALEEN_SHARD || p.kind == BALEEN_SHARD_FLAT || p.kind == BALEEN_AT;
     if (options.keeps_states() || (!piece && p.kind != BALEEN_PARTIAL_SUM))
-      return unsupported(how + title(reduction) + " lies as " + layout_text(reduction.before) + ", cut along `" +
+      return unsupported(how + title(reduction) + " is " + (piece ? "cut" : "one term of a sum") + " along `" +
                          std::string(along.mesh.name(axis)) + "` too, and what " +
                          (options.keeps_states() ? "this method keeps of a gradient from step to step is of a whole one"
                                                  : "is quantised is a block of it") +
