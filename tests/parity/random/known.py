@@ -65,6 +65,9 @@ CASES = {
     # Sends that gradients of weights alone read waited for such gradients of others.
     "ABookOfCodesInTwoStages": (_case("newcomers/quantised", ({"pipeline": 2}, [
         ("pipeline", {"schedule": "zero_bubble_h2"}), ("recompute", {"mode": "selective"})]), FOUR), "equal"),
+    # Blocks that ran again had their inputs sent again, for which stages waited for each other.
+    "BlocksThatRunAgainInAV": (_case("newcomers/deep", ({"pipeline": 2}, [
+        ("pipeline", {"schedule": "zero_bubble_v"}), ("recompute", {"mode": "full"})]), FOUR), "equal"),
     # Ranks cut a batch along their stages, and waited for those of other stages.
     "ACutAlongStages": (_case("newcomers/scattered", ({"pipeline": 2}, [("pipeline", {})]), {
         **FOUR, "scopes": "split:pipeline:batch"}), "has each op on the ranks of one coordinate"),
