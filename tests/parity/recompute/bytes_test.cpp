@@ -50,6 +50,22 @@ INSTANTIATE_TEST_SUITE_P(
                       Kept{"SelectiveOfData", {.data = 2}, "selective", 4.5}),
     [](const auto& info) { return info.param.name; });
 
+/// Blocks that run again read what a stage received in the forward pass.
+TEST(RecomputeBeside, APipelineHasNothingSentAgain) {
+  if (!has_plugin("strategy", "pipeline")) GTEST_SKIP() << "no strategy `pipeline` in this tree";
+  for (const std::string schedule : {"1f1b", "zero_bubble_v"}) {
+    const auto sent = [&](const std::string& mode) {
+      const std::string plan = plan_entry("pipeline", "schedule = \"" + schedule + "\"\n") + recompute_entry(mode);
+      nlohmann::json by_rank;
+      for (const auto& one : planned_classes(manifest_of({{"pipeline", 2}}, plan), {"batch=8", "accumulate=4"}))
+        by_rank.push_back(one.at("sent_bytes"));
+      return by_rank;
+    };
+    EXPECT_EQ(sent("").size(), 2u) << schedule;
+    EXPECT_EQ(sent("full"), sent("")) << schedule;
+  }
+}
+
 /// Every second layer keeps 16 bsh and statistics, the others their inputs alone.
 TEST(KeptPerLayerOfEvery, IsHalfOfEach) {
   const auto held = [](const std::string& entry, int layers) {
