@@ -34,7 +34,7 @@ def batch_strategy(rng, axis, beside):
 
 
 def axes_of(rng):
-    """A mesh of 1 to 8 ranks, and the strategies along its axes."""
+    """A mesh of 2 to 8 ranks, and the strategies along its axes."""
     mesh, plan = {}, []
 
     def room(size):
@@ -132,6 +132,4 @@ def newcomers(rng, model=""):
     case = Case(f"newcomers/{model}.lua", mesh, plan, arguments(rng, mesh), offload=place)
     if chance(rng, 0.12):
         case.transport = "hierarchy" if case.ranks() % 2 == 0 and chance(rng, 0.5) else "ucx"
-    if any(name == "precision" for name, _ in plan):
-        case.dtype = "fp32"
     return case

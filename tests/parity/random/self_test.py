@@ -14,6 +14,7 @@ from pathlib import Path
 
 import kinds
 import models
+import newcomers
 from case import Case
 from judge import MOST_CPU, MOST_MIB, Ended, judge, run
 from random_plans import look_at
@@ -172,13 +173,20 @@ class Seeds(unittest.TestCase):
     def test_stay_within_their_meshes(self):
         for kind in kinds.KINDS:
             ranks = [kinds.draw(kind, seed).ranks() for seed in range(1000)]
-            low, high = {"plans_only": (2, 640), "three_by_three": (9, 9)}.get(kind, (2, 12))
+            low, high = {"plans_only": (2, 640), "three_by_three": (9, 9), "newcomers": (2, 8)}.get(kind, (2, 12))
             self.assertEqual((min(ranks), max(ranks)), (low, high), kind)
 
     def test_draw_every_model_strategy_and_mode(self):
         text = "".join(str(kinds.draw("mixes", seed)) + "\n" for seed in range(1000))
         for word in (*models.MODELS, "stage=1", "stage=2", "stage=3", "mode=1d", "mode=2d", "mode=2.5d", "mode=3d",
                      "ring", "ulysses", "megatron", "bf16", "fp16"):
+            self.assertIn(word, text)
+
+    def test_draw_every_newcomer_and_what_stands_beside_it(self):
+        cases = [kinds.draw("newcomers", seed) for seed in range(1000)]
+        text = "".join(f"{case} {case.transport} {case.offload} {case.arguments}\n" for case in cases)
+        for word in (*newcomers.MODELS, *newcomers.SCHEDULES, *newcomers.RATES, *newcomers.RULES, "recompute", "powersgd",
+                     "update=host", "tile_mb", "delay_update", "hierarchy", "nvme", "megatron", "split:", "replicate:"):
             self.assertIn(word, text)
 
 
