@@ -62,7 +62,8 @@ class Reader {
       of_parameters_.insert({id, true});
     const bool state = of_parameters_.contains(id);
     made.lowered = !graph_.tag(id, "owner").empty();
-    // What other ranks of a pipeline sent is kept: they are at other micro-batches by now, and would have to send again.
+    // What other ranks of a pipeline sent is kept: they are at other micro-batches by now, and would have to send
+    // again.
     made.eligible = !state && !made.lowered && made.kind != "send";
     for (const baleen_value_t v : inputs)
       if (const auto found = places_.find(graph_.value(v).producer); found != places_.end())
