@@ -13,10 +13,16 @@
 namespace baleen {
 namespace {
 
-/// What the backward pass makes of weights alone may stand in the midst of the forward pass, and runs behind all of it.
+/// What the backward pass makes of weights alone may stand in the midst of the forward pass, and runs behind all of it;
+/// so does what reads a result of that pass.
 std::vector<OpId> as_run(const Graph& graph) {
   std::vector<OpId> order = graph.ops();
-  std::ranges::stable_sort(order, {}, [&](OpId id) { return graph.op(id).phase; });
+  std::vector<Phase> phases(graph.op_count(), Phase::forward);
+  for (const OpId id : order) {
+    phases[id] = graph.op(id).phase;
+    for (const ValueId v : graph.op(id).inputs) phases[id] = std::max(phases[id], phases[graph.value(v).producer]);
+  }
+  std::ranges::stable_sort(order, {}, [&](OpId id) { return phases[id]; });
   return order;
 }
 

@@ -81,6 +81,8 @@ CASES = {
     # A gather of the forward pass began before an op of the backward pass, since that one stood further in front.
     "AGatherBesideTheBackwardPassOfAWeight": (_case("newcomers/masked_words", ({"data": 2, "tensor": 4}, [
         ("zero", {"stage": 3, "bucket_mb": 0}), ("tensor", {"mode": "2d"})]), {}), "equal"),
+    "AGatherOfATableOnTwoStages": (_case("newcomers/cross_decoder", ({"data": 2, "pipeline": 2}, [
+        ("zero", {"stage": 3, "prefetch": 2}), ("pipeline", {})]), FOUR), "equal"),
     # A tile was called a parameter, which no annotation has the name of.
     "ATileOfAWeightThatIsCut": (_case("newcomers/token_mixer", ({"tensor": 2}, [
         ("tensor", {}), ("offload", {"min_elements": 1, "parameters": ["*"], "tile_mb": 0.0001})]), {}),
