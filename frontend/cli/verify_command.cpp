@@ -18,9 +18,9 @@ namespace {
 /// expert, the largest of several) jumps where enough of them come together.
 constexpr double kMoreRoundings[] = {4, 16, 64};
 
-/// Roundings by which values are moved before they are rounded, of further references; 0: they are not. With several,
-/// what is decided by one rounding is decided otherwise about every second time.
-constexpr double kDrawnRoundings[] = {0, 1, 4, 4, 4, 1, 4, 4, 4};
+/// Of references whose values are rounded, behind the first one: how many add up sums in another way, and how many
+/// change what goes back by a rounding of each value.
+constexpr std::uint64_t kAlike = 6, kMoved = 4;
 
 /// The runs of one rank that the ranks are compared with.
 class References {
@@ -48,7 +48,7 @@ class References {
     if (!exact || judgement.difference) {  // in fp64 only to tell noise from mistakes
       BALEEN_TRY_ASSIGN(judgement, shaken(1));
     }
-    for (std::uint64_t draw = 0; draw < std::size(kDrawnRoundings); ++draw)
+    for (std::uint64_t draw = 0; draw <= kAlike + kMoved; ++draw)
       if (!exact && judgement.difference) judgement = rounded(draw);
     for (const double roundings : kMoreRoundings)
       if (!exact && judgement.difference) {
@@ -96,9 +96,10 @@ class References {
   }
   /// A graph that cannot be rounded has no such reference.
   Judgement rounded(std::uint64_t draw) {
-    const Rounding how{many_.coarsest, &many_.dtypes, draw, kDrawnRoundings[draw]};
+    const bool is_moved = draw > kAlike;
+    const Rounding how{many_.coarsest, &many_.dtypes, draw, is_moved ? 1.0 : 0.0};
     if (Result<Record> record = run(0, follows_, how))
-      rounded_.push_back({&further_.emplace_back(*std::move(record)), draw > 0});
+      rounded_.push_back({&further_.emplace_back(*std::move(record)), is_moved});
     return judged_now();
   }
   Judgement judged_now() const { return judge(many_, *one_, shaken_, replay_, rounded_); }

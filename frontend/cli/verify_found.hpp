@@ -11,7 +11,7 @@ namespace baleen::app {
 
 /// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
 inline constexpr double kRoundings = 32;
-/// How many times as far from the exact reference as the farthest of those that round at random.
+/// How many times as far from the reference that rounds as the farthest of those that round what goes back at random.
 inline constexpr double kDraws = 2;
 /// How a tensor of each list is called.
 inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};

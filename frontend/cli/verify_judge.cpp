@@ -178,23 +178,13 @@ class Judge {
     return most;
   }
 
-  /// A reference whose values are rounded: how far it is from the ranks and, where it rounds at random, from the exact
-  /// one.
-  struct Draw {
-    double off = 0, away = 0;
-  };
-
-  /// How far the ranks are `off`, from the exact reference or the nearest draw. Where that is too much, `limit` grows
-  /// by what draws come to.
-  double beside_draws(double off, const std::vector<Draw>& draws, double& limit, const std::string& place) {
-    if (!(off > limit) || draws.empty()) return off;
-    double near = off, farthest = 0;
-    for (const Draw& draw : draws) {
-      near = std::min(near, draw.off);
-      farthest = std::max(farthest, draw.away);
-    }
-    if (near <= limit) return near;
-    limit += kDraws * farthest;
+  /// How far the ranks are `off`, from the exact reference or from one that rounds, of which these are told. Where that
+  /// is too much, `limit` grows by what random ones come to: `spread`.
+  double beside_rounded(double off, const std::vector<double>& rounded, double spread, double& limit,
+                        const std::string& place) {
+    if (!(off > limit) || rounded.empty()) return off;
+    const double near = std::min(off, *std::min_element(rounded.begin(), rounded.end()));
+    if (near > limit) limit += kDraws * spread;
     if (near <= limit) ill_conditioned_.push_back(place);
     return near;
   }
@@ -203,11 +193,16 @@ class Judge {
   template <class Distance>
   double nearest(std::size_t i, double& limit, const std::string& place, Distance&& distance) {
     const Record::Step &many = many_.steps[i], &one = one_.steps[i];
-    std::vector<Draw> draws;
-    for (const auto& [rounded, is_random] : rounded_)
-      if (i < rounded->steps.size() && std::isfinite(rounded->steps[i].loss))
-        draws.push_back({distance(many, rounded->steps[i]), is_random ? distance(rounded->steps[i], one) : 0});
-    return beside_draws(distance(many, one), draws, limit, place);
+    std::vector<double> off;
+    double spread = 0;
+    const Record::Step* first = nullptr;
+    for (const auto& [rounded, is_random] : rounded_) {
+      if (i >= rounded->steps.size() || !std::isfinite(rounded->steps[i].loss)) continue;
+      if (!first) first = &rounded->steps[i];
+      off.push_back(distance(many, rounded->steps[i]));
+      if (is_random) spread = std::max(spread, distance(rounded->steps[i], *first));
+    }
+    return beside_rounded(distance(many, one), off, spread, limit, place);
   }
 
   void compare_step(std::size_t i) {
@@ -328,8 +323,9 @@ class Judge {
   std::string ill_conditioned_note() const {
     if (ill_conditioned_.empty()) return "";
     const std::size_t others = ill_conditioned_.size() - 1;
-    return "ill-conditioned, for rounding alone decides (close to a tie, or where terms cancel), and judged by how far "
-           "random roundings go: " +
+    return "ill-conditioned, for rounding alone decides (a choice close to a tie, terms that cancel), and judged "
+           "beside "
+           "references that round: " +
            ill_conditioned_.front() + (others > 0 ? ", and " + std::to_string(others) + " more" : "") + "\n";
   }
 
@@ -431,13 +427,11 @@ class Judge {
       const auto fact = static_cast<std::size_t>(std::distance(a.facts.begin(), other));
       const Place place{number, Record::evaluated, fact};
       double limit = number_limit();
-      std::vector<Draw> draws;
-      for (const auto& [rounded, is_random] : rounded_)
-        if (number < rounded->evaluations.size() && rounded->evaluations[number].facts.contains(name)) {
-          const double drawn = rounded->evaluations[number].facts.at(name);
-          draws.push_back({relative(other->second, drawn), is_random ? relative(drawn, value) : 0});
-        }
-      const double off = beside_draws(relative(other->second, value), draws, limit, name + when);
+      std::vector<double> rounded;
+      for (const Rounded& one : rounded_)
+        if (number < one.record->evaluations.size() && one.record->evaluations[number].facts.contains(name))
+          rounded.push_back(relative(other->second, one.record->evaluations[number].facts.at(name)));
+      const double off = beside_rounded(relative(other->second, value), rounded, 0, limit, name + when);
       see(evaluations_, off, limit, name + when, unlike_along(place));
       compare_copies(place, evaluations_, number_limit(), value, name + when);
     }
@@ -471,7 +465,7 @@ class Judge {
   const double rounding_;
   UpdateJudge updates_;
   Judgement result_;
-  std::vector<std::string> ill_conditioned_;  ///< places where limits are those of random roundings
+  std::vector<std::string> ill_conditioned_;  ///< places that are judged beside what is rounded
   Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
   std::array<Found, Record::kLists> shown_ = tensors_;

@@ -22,7 +22,7 @@ struct Shaken {
 /// A further reference, whose values are rounded.
 struct Rounded {
   const Record* record = nullptr;
-  bool is_random = false;
+  bool is_random = false;  ///< in what goes back; the first of several is not
 };
 
 /// What the script alone makes of the gradients that the ranks kept: `record`, and once more with each parameter at the
@@ -40,10 +40,12 @@ struct Replay {
 /// to, as a share of the roundings that it began with. Rounding goes on in every op of every step, which is why
 /// kRoundings times the largest of that is allowed. Where what one rounding does not change jumps with several (the
 /// choice of an expert), references with several show it. What rounding makes equal (the largest of several, a tie)
-/// stays apart in all of these, so a loss, norm or gradient is also right that is as near to `rounded`, the script
-/// alone in fp64 with each value rounded to the ranks' dtype. A gradient that one rounding of the parameters changes by
-/// a quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are its parameter
-/// and that one's states.
+/// stays apart in all of these, so a loss, norm or gradient is also right that is as near to one of `rounded`, the
+/// script alone in fp64 with each value rounded as the ranks round it. Others of these round what goes back at random;
+/// the ranks are one more such draw, so kDraws times as far as the farthest is from the first, which does not, is
+/// allowed beside. What needs any of these is named as ill-conditioned. A gradient that one rounding of the parameters
+/// changes by a quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are
+/// its parameter and that one's states.
 ///
 /// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
 /// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.

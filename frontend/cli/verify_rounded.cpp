@@ -15,6 +15,11 @@ constexpr std::string_view kRewritten = ": rewrite";
 /// Of sites of random numbers, so that none is the script's.
 constexpr std::uint64_t kSites = 0xba1e'e000'0000'0000;
 
+/// By how much of itself what is added up in fp32 may be off, in whatever order: 16 roundings.
+const double kSums = 16 * std::exp2(-dtype_digits(BALEEN_F32));
+
+constexpr double kGrid = 0x1p40;
+
 /// Without a plan that says it.
 bool rounds(const Op& op) {
   const OpKind& kind = *op.kind;
@@ -38,7 +43,7 @@ class Rounder {
         const std::optional<baleen_dtype_t> dtype = planned ? narrow(planned->outputs, r) : default_of(id);
         if (!dtype) continue;
         BALEEN_TRY_ASSIGN(const ValueId value, append(results[r], *dtype, graph_.op(id).name));
-        BALEEN_TRY(graph_.redirect(results[r], value, graph_.value(value).producer));
+        BALEEN_TRY(graph_.redirect(results[r], value, reader_of(results[r], value)));
         rounded_[value] = *dtype;
       }
     }
@@ -78,24 +83,46 @@ class Rounder {
     return {};
   }
 
-  /// Equal ones are one op.
-  Result<ValueId> append(ValueId value, baleen_dtype_t dtype, const Text& name) {
-    Expression e;
-    std::uint32_t made = rounded_to(e, e.input(0), dtype);
-    if (rounding_.draw > 0) {
-      const std::uint32_t exact = e.binary(BALEEN_X_EQ, made, e.input(0));
-      made = e.select(exact, e.input(0), rounded_to(e, moved(e, value, dtype), dtype));
-    }
-    return graph_.pointwise({value}, e, made, name);
+  /// The op that reads `result` on the way to `rounded`.
+  OpId reader_of(ValueId result, ValueId rounded) const {
+    OpId op = graph_.value(rounded).producer;
+    while (graph_.op(op).inputs[0] != result) op = graph_.value(graph_.op(op).inputs[0]).producer;
+    return op;
   }
 
-  /// x (1 + d), d at random of up to so many roundings.
+  /// Equal ones are one op. A cast there and back rounds what goes back too, as it does on the ranks; not in fp16,
+  /// whose range they shift by a factor of the loss.
+  Result<ValueId> append(ValueId value, baleen_dtype_t dtype, const Text& name) {
+    Expression e;
+    const std::uint32_t made = moved(e, value, dtype);
+    if (dtype != BALEEN_BF16) return graph_.pointwise({value}, e, rounded_to(e, made, dtype), name);
+    BALEEN_TRY_ASSIGN(const ValueId narrow, cast(value, e, made, dtype, name));
+    Expression same;
+    return cast(narrow, same, same.input(0), graph_.value(value).dtype, name);
+  }
+  Result<ValueId> cast(ValueId value, const Expression& e, std::uint32_t made, baleen_dtype_t dtype, const Text& name) {
+    return graph_.append1(
+        "pointwise", {value},
+        {{"expression", e}, {"results", Attributes::ints({made})}, {"dtype", Attributes::ints({dtype})}}, name);
+  }
+
+  /// x (1 + d), d at random of up to kSums, unless x has no more digits than the dtype; or x, whose derivative is 1 + d
+  /// with d of up to so many roundings: x and its floor on a fine grid differ by next to nothing, and in this.
   std::uint32_t moved(Expression& e, ValueId value, baleen_dtype_t dtype) const {
-    const double most = rounding_.roundings * std::exp2(-dtype_digits(dtype));
+    const std::uint32_t x = e.input(0);
+    if (rounding_.draw == 0) return x;
+    const bool goes_back = rounding_.roundings > 0;
+    const double most = goes_back ? rounding_.roundings * std::exp2(-dtype_digits(dtype)) : kSums;
     const std::uint32_t drawn = e.random(BALEEN_X_UNIFORM, kSites + (rounding_.draw << 32) + value);
-    const std::uint32_t factor =
-        e.binary(BALEEN_X_ADD, e.binary(BALEEN_X_MUL, drawn, e.constant(2 * most)), e.constant(1 - most));
-    return e.binary(BALEEN_X_MUL, e.input(0), factor);
+    const std::uint32_t d =
+        e.binary(BALEEN_X_SUB, e.binary(BALEEN_X_MUL, drawn, e.constant(2 * most)), e.constant(most));
+    if (!goes_back) {
+      const std::uint32_t exact = e.binary(BALEEN_X_EQ, rounded_to(e, x, dtype), x);
+      return e.select(exact, x, e.binary(BALEEN_X_ADD, x, e.binary(BALEEN_X_MUL, x, d)));
+    }
+    const std::uint32_t floor = e.unary(BALEEN_X_FLOOR, e.binary(BALEEN_X_MUL, x, e.constant(kGrid)));
+    const std::uint32_t rest = e.binary(BALEEN_X_SUB, x, e.binary(BALEEN_X_MUL, floor, e.constant(1 / kGrid)));
+    return e.binary(BALEEN_X_ADD, x, e.binary(BALEEN_X_MUL, rest, d));
   }
 
   /// To the dtype's digits. Numbers of 8 bits are scaled into their narrow range, so those are rounded to as many

@@ -27,10 +27,12 @@ struct PlannedDtypes {
 struct Rounding {
   baleen_dtype_t dtype = BALEEN_F32;       ///< the coarsest that the run computes in
   const PlannedDtypes* planned = nullptr;  ///< the run's; null: every value but those of sums, norms and losses
-  /// Which of many random ones; 0: each value is rounded to the nearest number. Others first move it by up to
-  /// `roundings` at random, unless its digits suffice as it is (the CESTAC method: Vignes, A stochastic arithmetic for
-  /// reliable scientific computation, 1993). So what is close to a tie is decided now so, now otherwise.
+  /// Which of many random ones (Monte Carlo arithmetic: Parker, 1997); 0: each value is rounded to the nearest number.
+  /// Others first move it by as much as a sum in fp32 may be off, unless its digits suffice as it is: rounding makes a
+  /// whole one of that where the sum lies between two numbers.
   std::uint64_t draw = 0;
+  /// Of a draw: values stay, and what goes back through each is changed by up to so many roundings of its dtype. So
+  /// nothing is decided otherwise, and what is seen is how far terms cancel.
   double roundings = 0;
 };
 

@@ -7,46 +7,10 @@
 #include <functional>
 #include <map>
 
+#include "verify_records.hpp"
+
 namespace baleen::app {
 namespace {
-
-using Numbers = std::vector<double>;
-
-const std::array<std::vector<Numbers>, Record::kLists> kNumbers{
-    std::vector<Numbers>{{0, 80}, {60, 0, 0, 0}}, {{3, 4}, {0, 0, 0, 0}}, {{0.3, 0.4}, {0, 0, 0, 0}}};
-
-Record::Sketches sketches() {
-  Record::Sketches all;
-  for (std::size_t list = 0; list < Record::kLists; ++list)
-    for (const Numbers& numbers : kNumbers[list]) all[list].push_back(sketch_of(numbers));
-  return all;
-}
-
-/// Twenty steps on two ranks, evaluations after the tenth and the last, two parameters with a state each. The norm
-/// of the gradients is about 100, and the first one's changes from step to step.
-Record record_in(baleen_dtype_t dtype) {
-  Record record;
-  record.coarsest = dtype;
-  record.mesh.axes = {{"data", 2}};
-  record.names = {std::vector<std::string>{"a", "b"}, {"a", "b"}, {"a.m", "b.m"}};
-  for (int number = 1; number <= 20; ++number) {
-    Record::Step step;
-    step.loss = 4.0 / number;
-    step.facts = {{"accuracy", 0.25}, {"gradient_norm", 100.0}};
-    step.tensors = sketches();
-    step.tensors[Record::gradients][0] = sketch_of({0.08 * number, 80});
-    record.steps.push_back(std::move(step));
-  }
-  for (const int steps : {10, 20})
-    record.evaluations.push_back({steps, {{"held_out_accuracy", 0.5}, {"held_out_loss", 5.0 / steps}}});
-  record.last = {std::vector<Numbers>{}, kNumbers[1], kNumbers[2]};
-  return record;
-}
-
-/// In step `number`, counted from 1.
-void set(Record& record, std::size_t number, Record::List list, std::size_t tensor, const Numbers& numbers) {
-  record.steps[number - 1].tensors[list][tensor] = sketch_of(numbers);
-}
 
 using Change = std::function<void(Record&)>;
 
@@ -58,12 +22,6 @@ std::string difference(baleen_dtype_t dtype, const Change& change, const Change&
   if (shake) shake(shaken);
   return judge(many, record_in(BALEEN_F64), shake ? std::vector{Shaken{&shaken}} : std::vector<Shaken>())
       .difference.value_or("");
-}
-
-std::string first_words(const std::string& text) { return text.substr(0, text.find(" (")); }
-std::string last_words(const std::string& text) {
-  const auto at = text.find("; ");
-  return at == std::string::npos ? "" : text.substr(at + 2);
 }
 
 TEST(VerifyJudge, CallsLikeRecordsEqual) {
@@ -304,29 +262,6 @@ TEST(VerifyJudge, AllowsWhatJumpsWithSeveralRoundings) {
   EXPECT_EQ(judged(1000, {1, 16}), "the gradient of `b` of step 2");
 }
 
-/// Beside the first reference, within what one rounding of it comes to; not beyond, and not what the rounded one has
-/// not.
-TEST(VerifyJudge, TakesWhatTheRoundedReferenceHas) {
-  const auto judged = [](baleen_dtype_t dtype, double gradient, double loss) {
-    Record many = record_in(dtype), rounded = record_in(BALEEN_F64);
-    set(rounded, 3, Record::gradients, 1, {60, 30, 0, 0});
-    rounded.steps[2].facts["gradient_norm"] = 104;
-    rounded.steps[2].loss = 2;
-    set(many, 3, Record::gradients, 1, {60, gradient, 0, 0});
-    many.steps[2].facts["gradient_norm"] = gradient == 0 ? 100 : 104;
-    many.steps[2].loss = loss;
-    return judge(many, record_in(BALEEN_F64), {}, {}, {{&rounded}}).difference.value_or("");
-  };
-  for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F32})
-    for (const double loss : {4.0 / 3, 2.0}) {
-      EXPECT_EQ(judged(dtype, 0, loss), "");
-      EXPECT_EQ(judged(dtype, 30, loss), "");
-      EXPECT_EQ(first_words(judged(dtype, 15, loss)), "the gradient of `b` of step 3");
-      EXPECT_EQ(first_words(judged(dtype, 33, loss)), "the gradient of `b` of step 3");
-      EXPECT_EQ(first_words(judged(dtype, 30, 1.7)), "the loss of step 3");
-    }
-}
-
 TEST(VerifyJudge, ComparesGradientsInFewDigits) {
   const auto off = [](baleen_dtype_t dtype, double by) {
     return first_words(difference(dtype, [&](Record& r) { set(r, 1, Record::gradients, 1, {60, 0, 0, by}); }));
@@ -462,55 +397,6 @@ TEST(VerifyJudge, TakesReferencesThatEndEarlier) {
   EXPECT_NE(judgement.summary.find("updates are judged in 6 of 20 steps: the script alone made no more"),
             std::string::npos)
       << judgement.summary;
-}
-
-/// A run of a program that learns is judged by its own gradients and states, and named.
-TEST(VerifyJudge, JudgesRunsOfProgramsToo) {
-  const auto with_runs = [](Record record) {
-    record.programs = {"p"};
-    record.names[Record::gradients].push_back("p/a");
-    for (Record::Step& step : record.steps)
-      step.tensors[Record::gradients].push_back(step.tensors[Record::gradients][0]);
-    Record::Step run = record.steps[0];
-    run.program = "p";
-    record.steps.insert(record.steps.begin() + 2, {run, run});
-    return record;
-  };
-  const Record one = with_runs(record_in(BALEEN_F64));
-  for (const baleen_dtype_t dtype : {BALEEN_F64, BALEEN_F32, BALEEN_BF16}) {
-    EXPECT_EQ(judge(with_runs(record_in(dtype)), one).difference.value_or(""), "");
-    Record many = with_runs(record_in(dtype));
-    many.steps[3].tensors[Record::gradients][1].sums[0] *= 2;  // the training's: nothing new in a run
-    EXPECT_EQ(judge(many, one).difference.value_or(""), "");
-    many.steps[3].tensors[Record::gradients].back().sums[0] *= 2;
-    EXPECT_EQ(first_words(judge(many, one).difference.value_or("")), "the gradient of `p/a` of run 2 of `p`");
-    many = with_runs(record_in(dtype));
-    many.steps[4].loss *= 2;
-    EXPECT_EQ(first_words(judge(many, one).difference.value_or("")), "the loss of step 3");
-    many = with_runs(record_in(dtype));
-    many.steps[2].program.clear();
-    EXPECT_EQ(judge(many, one).difference.value_or("").substr(0, 61),
-              "where the ranks made step 3 one rank made run 1 of `p`");
-  }
-}
-
-/// What random roundings come to is allowed twice, and named; the one that rounds to the nearest number says nothing of
-/// what lies between.
-TEST(VerifyJudge, AllowsWhatRandomRoundingsComeTo) {
-  const auto judged = [](double gradient, bool is_random) {
-    Record many = record_in(BALEEN_BF16), rounded = record_in(BALEEN_F64);
-    set(rounded, 3, Record::gradients, 1, {60, 30, 0, 0});
-    set(many, 3, Record::gradients, 1, {60, gradient, 0, 0});
-    return judge(many, record_in(BALEEN_F64), {}, {}, {{&rounded, is_random}});
-  };
-  for (const double gradient : {15.0, -15.0, 50.0}) {
-    EXPECT_EQ(judged(gradient, true).difference.value_or(""), "");
-    EXPECT_NE(judged(gradient, true).summary.find("the gradient of `b` of step 3"), std::string::npos);
-    EXPECT_NE(judged(gradient, true).summary.find("ill-conditioned"), std::string::npos);
-    EXPECT_EQ(first_words(judged(gradient, false).difference.value_or("")), "the gradient of `b` of step 3");
-  }
-  EXPECT_EQ(first_words(judged(120, true).difference.value_or("")), "the gradient of `b` of step 3");
-  EXPECT_EQ(judged(0, true).summary.find("ill-conditioned"), std::string::npos);
 }
 
 /// By four times the share that strategies state, from the step on from which they do it; not in fp64.

@@ -94,32 +94,67 @@ TEST(VerifyRounded, RoundsWhatThePlanHasInFewDigits) {
     }
 }
 
-/// Each draw moves what is not exact to a number of few digits near it, and no two alike.
-TEST(VerifyRounded, MovesAtRandom) {
-  constexpr int kDigits = 8;
-  const std::vector<double> x{0.1, 0.5, -1.3, 0, 0.033, 1.01};  // 0.5 and 0 are exact
+/// -x of what rounding to bf16 makes of it, in one draw; and of what goes back, all of it one at first.
+struct Drawn {
+  std::vector<double> forward, back;
+};
+Drawn drawn(const std::vector<double>& x, std::uint64_t draw, double roundings) {
+  Graph graph(&test::builtin_ops());
+  const auto size = static_cast<std::int64_t>(x.size());
+  const ValueId in = must(graph.parameter("x", {BALEEN_F64, {size}, {}}));
+  const ValueId made = must(graph.unary(BALEEN_X_NEG, in));
+  graph.set_output("made", made);
+  graph.set_output(
+      "loss", must(graph.append1(
+                  "reduce", {made},
+                  {{"kind", std::string("sum")}, {"dims", Attributes::ints({0})}, {"keep", Attributes::ints({0})}})));
+  Job job;
+  job.train() = std::move(graph);
+  EXPECT_TRUE(round_values(job, {BALEEN_BF16, nullptr, draw, roundings}));
+  Graph& rounded = job.train();
+  const ValueId seed = must(rounded.constant(1, BALEEN_F64));
+  const ValueId parameter = must(rounded.parameter("x", {BALEEN_F64, {size}, {}}));
+  const Result<std::vector<ValueId>> gradients = differentiate(rounded, rounded.output("loss"), seed, {parameter});
+  EXPECT_TRUE(gradients);
+  rounded.set_output("back", gradients->at(0));
+  test::ReferenceInterpreter run(rounded);
+  run.set("x", x);
+  run.run();
+  return {run.output("made").data, run.output("back").data};
+}
+
+/// A number that lies between two of bf16, as far as a sum in fp32 tells, becomes now one, now the other; others do
+/// not.
+TEST(VerifyRounded, DrawsHowSumsRound) {
+  std::vector<double> x;
+  for (int i = 1; i <= 16; ++i) x.push_back(1 + i * 0x1p-7 + 0x1p-8);  // in the middle
+  for (int i = 1; i <= 16; ++i) x.push_back(std::sin(i));
   std::set<std::vector<double>> seen;
-  for (const double roundings : {1.0, 4.0})
-    for (std::uint64_t draw = 1; draw <= 4; ++draw) {
-      Graph graph(&test::builtin_ops());
-      const ValueId in = must(graph.input("x", {BALEEN_F64, {6}, {}}));
-      graph.set_output("loss", must(graph.unary(BALEEN_X_NEG, in)));
-      Job job;
-      job.train() = std::move(graph);
-      ASSERT_TRUE(round_values(job, {BALEEN_BF16, nullptr, draw, roundings}));
-      test::ReferenceInterpreter run(job.train());
-      run.set("x", x);
-      run.run();
-      const std::vector<double> made = run.output("loss").data;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        EXPECT_EQ(round_to(made[i], kDigits), made[i]);
-        EXPECT_NEAR(-made[i], x[i], (roundings + 1) * std::abs(x[i]) * 0x1p-8);
-      }
-      EXPECT_EQ(made[1], -0.5);
-      EXPECT_EQ(made[3], 0);
-      seen.insert(made);
+  const std::vector<double> nearest = drawn(x, 0, 0).forward;
+  for (std::uint64_t draw = 1; draw <= 4; ++draw) {
+    const std::vector<double> made = drawn(x, draw, 0).forward;
+    seen.insert(made);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(-made[i], x[i], 1.001 * 0x1p-8);
+    for (std::size_t i = 16; i < x.size(); ++i) EXPECT_EQ(made[i], nearest[i]);
+  }
+  EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(VerifyRounded, DrawsWhatGoesBackAndLeavesValues) {
+  std::vector<double> x;
+  for (int i = 1; i <= 16; ++i) x.push_back(std::sin(i));
+  const Drawn nearest = drawn(x, 0, 0);
+  std::set<std::vector<double>> seen;
+  for (std::uint64_t draw = 1; draw <= 4; ++draw) {
+    const Drawn made = drawn(x, draw, 1);
+    EXPECT_EQ(made.forward, nearest.forward);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(nearest.back[i], -1);
+      EXPECT_NEAR(made.back[i], -1, 4 * 0x1p-8);
     }
-  EXPECT_EQ(seen.size(), 8u);
+    seen.insert(made.back);
+  }
+  EXPECT_EQ(seen.size(), 4u);
 }
 
 TEST(VerifyRounded, LeavesProgramsWithoutALossAlone) {
