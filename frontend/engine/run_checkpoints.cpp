@@ -14,6 +14,9 @@
 namespace baleen::app {
 namespace {
 
+/// What `boundary` is told of a program's run begins with it, and of a step does not.
+constexpr std::string_view kProgramPrefix = "program ";
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
@@ -224,10 +227,15 @@ Status Run::save_end() {
 }
 
 bool Run::begins_loop(const std::string& next) {
-  if (loop_begins_.empty()) loop_begins_ = next;
   if (!session_->trains()) return true;  // each run of a program counts as a step
+  const bool is_step = !next.starts_with(kProgramPrefix);
+  // Other programs change nothing that is saved.
+  if (!is_step && !session_->runs().contains(next.substr(kProgramPrefix.size()))) return false;
+  if (loop_begins_.empty()) loop_begins_ = next;
   const std::int64_t step = session_->steps_done();
-  return step > 0 && next == loop_begins_ && std::exchange(loop_step_, step) != step;
+  if (step == 0 || loop_step_ == step || (!is_step && next != loop_begins_)) return false;
+  loop_step_ = step;
+  return true;
 }
 
 Status Run::boundary(const std::string& next) {

@@ -106,23 +106,11 @@ local function check_programs(job)
   job.programs, job.program_list = programs, list
 end
 
---- The default loop evaluates where rows are held out alone.
-local function check_held_out(job)
-  if job.loop or job.data.held_out_rows > 0 then return end
-  for _, option in ipairs { "evaluate", "on_evaluate" } do
-    if job[option] then
-      core.fail(("job: `%s` has no rows: the data holds out none; raise its `held_out`, or leave `%s` out"):format(
-        option, option))
-    end
-  end
-end
-
 local function check_training(job)
-  check_fields(job)
-  check_held_out(job)
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
   job.check = options.check("job: check", job.check, check_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
+  check_fields(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
   for name, metric in pairs(job.metrics) do
     if type(name) ~= "string" or not options.callable(metric) then

@@ -72,20 +72,6 @@ TEST_F(Scripts, OptionsOfAnOptimizerThatDoNotGoTogether) {
   expect_refused(job, script() + ":5: optimizer `sgd`: sgd: `nesterov` needs `momentum` above 0 and `dampening` 0");
 }
 
-TEST_F(Scripts, EvaluationsOfNoRows) {
-  std::string job = job_with("nn.linear { out = 2 }");
-  job.insert(job.find("batch = 2"), "evaluate = { every = 1 }, ");
-  expect_refused(job, script() +
-                          ":4: job: `evaluate` has no rows: the data holds out none; raise its `held_out`, or "
-                          "leave `evaluate` out");
-  job.replace(job.find("evaluate = { every = 1 }"), 24, "on_evaluate = print");
-  expect_refused(job, script() +
-                          ":4: job: `on_evaluate` has no rows: the data holds out none; raise its `held_out`, or "
-                          "leave `on_evaluate` out");
-  job.insert(job.find("on_evaluate"), "loop = function() end, ");
-  EXPECT_EQ(run(job).exit_code, 0) << "a loop of one's own may evaluate what it likes";
-}
-
 TEST_F(Scripts, RuntimeErrorWithTheCallsThatLedThere) {
   expect_refused("local function make()\n  return nil + 1\nend\nlocal x = make()\n",
                  script() + ":2: attempt to perform arithmetic on a nil value\n  called from " + script() + ":4");

@@ -1,5 +1,5 @@
--- A model that is trained, and a program that learns beside it: `--order behind` each step, `before` it, or `often`
--- before it. `--order evaluated`: behind each evaluation, and what is there then goes to the file `--own`.
+-- A model that is trained, and a program that learns beside it: `--order behind` each step, `before` it, `often` before
+-- it, `once` before them all, or `evaluated`: behind each evaluation, and what is there then goes to the file `--own`.
 local baleen = require "baleen"
 local nn = baleen.nn
 local order = baleen.arg("order", "behind")
@@ -23,6 +23,11 @@ local function runs_before(times)
   end
 end
 
+local function runs_once(job, run)
+  if run.step_count == 0 then learn(run) end
+  while run.step_count < job.steps do run:step() end
+end
+
 return baleen.job {
   model = function(x) return head(nn.dropout { p = 0.2 } (body(x))) end,
   loss = function(output, _, fields) return loss(output), fields.features.shape[1] end,
@@ -38,5 +43,6 @@ return baleen.job {
     learn(run)
     if own ~= "" then run:save(own) end
   end or nil,
-  loop = order == "before" and runs_before(1) or order == "often" and runs_before(3) or nil,
+  loop = order == "before" and runs_before(1) or order == "often" and runs_before(3)
+    or order == "once" and runs_once or nil,
 }

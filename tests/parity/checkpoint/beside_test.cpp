@@ -28,7 +28,7 @@ class Beside : public testing::TestWithParam<SplitWork> {
 
 /// The last one too: there a resumed run has nothing left to do.
 TEST_P(Beside, EndsInTheSameBitsFromEveryCheckpoint) {
-  for (const std::string order : {"behind", "before", "often", "evaluated"}) {
+  for (const std::string order : {"behind", "before", "often", "once", "evaluated"}) {
     const std::string whole = folder_ / order, file = folder_ / (order + ".safetensors");
     std::vector<std::string> options = saving(whole);
     options.insert(options.end(), {"--save", file});
