@@ -75,16 +75,15 @@ Status Session::Impl::allocate() {
 }
 
 Status Session::Impl::open_stores() {
+  const std::int64_t rank = options.communicator ? options.communicator->rank() : 0;
   std::vector<std::unique_ptr<OffloadStore>> stores(placed.uses.size());
   for (std::size_t i = 0; i < stores.size(); ++i) {
     if (!placed.uses[i].is_used()) continue;
     const std::optional<MemoryBudget>& own = options.offload_places[i].budget;
     const std::optional<MemoryBudget>& budget = own ? own : options.offloaded;
-    BALEEN_TRY_ASSIGN(stores[i], options.open_store(i, {transfers_at_once(),
-                                                        budget ? budget->bytes : 0,
-                                                        {},  // who: the launcher names ranks before messages
-                                                        moves_directly ? &device : nullptr,
-                                                        updates_in_place}));
+    BALEEN_TRY_ASSIGN(stores[i], options.open_store(i, {transfers_at_once(), budget ? budget->bytes : 0,
+                                                        "rank " + std::to_string(rank),
+                                                        moves_directly ? &device : nullptr, updates_in_place}));
   }
   store = std::make_unique<OffloadStores>(std::move(stores));
   BALEEN_TRY(store->pin(device, transfer_staging()));

@@ -88,21 +88,6 @@ TEST_F(FullDisk, IsToldBeforeAStepWhereCheckpointsHaveNoRoom) {
     EXPECT_EQ(full.out.find("step 1/"), std::string::npos) << "nothing has been trained";
   }
 }
-/// The launcher names the rank, once; where there is one, nobody has to.
-TEST_F(FullDisk, OfAStoreNamesARankOnce) {
-  const SmallDisk disk(folder_ / "disk", "64k");
-  if (!disk.possible()) GTEST_SKIP() << "needs the right to mount a file system";
-  for (const std::string ranks : {"1", "2"}) {
-    const ProcessResult full =
-        run({"--log-level", "error", "--set", "mesh.data=" + ranks, "--set", "offload.plugin=nvme", "--set",
-             "offload.path=" + (folder_ / "disk"), "--set", "plan=[{strategy='offload', min_elements=1}]"});
-    EXPECT_EQ(full.exit_code, 3) << full.err;
-    EXPECT_NE(full.err.find("offload `nvme`: the slots need "), std::string::npos) << full.err;
-    std::size_t named = 0;
-    for (std::size_t at = full.err.find("rank "); at != std::string::npos; at = full.err.find("rank ", at + 1)) ++named;
-    EXPECT_LE(named, ranks == "1" ? 0u : 1u) << full.err;
-  }
-}
 /// A limit of the shell's is a failure of the write too, not a signal that ends the process.
 TEST_F(FullDisk, KeepsTheModelBeyondALimit) {
   const std::string model = folder_ / "model.safetensors";
