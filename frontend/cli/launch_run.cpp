@@ -1,6 +1,8 @@
 /// \file From a manifest to what a launcher is to start, and back to an exit code.
 #include "frontend/cli/launch_run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "core/launch/rank_link.hpp"
+#include "core/runtime/session_memory.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/engine/cpu_sets.hpp"
 #include "frontend/engine/join.hpp"
@@ -49,11 +52,27 @@ Status check_words(const HostOptions& options, std::size_t hosts) {
   return {};
 }
 
+/// What no rank's process can do without, whatever the job is: Lua, what linking has written to, stacks.
+constexpr std::uint64_t kLeastOfRank = std::uint64_t{4} << 20;
+
+/// More processes than this host has memory for are not begun.
+Status check_ranks(const ManifestHost& own) {
+  const std::uint64_t memory =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+  const auto ranks = static_cast<std::uint64_t>(own.ranks);
+  if (ranks <= memory / kLeastOfRank) return {};
+  return invalid("host `" + own.name + "` is to start " + std::to_string(ranks) + " ranks, whose processes take " +
+                     bytes_text(ranks * kLeastOfRank) + " at least, and has " + bytes_text(memory) +
+                     "; give it fewer `ranks`",
+                 own.where);
+}
+
 /// `threads`: that the user gives each rank; 0: its share.
 Result<LaunchOrder> plan_launch(const RankOptions& options, const Setup& setup, int threads) {
   const Manifest& manifest = setup.manifest;
   BALEEN_TRY(check_words(options.host, manifest.hosts.size()));
   const ManifestHost& own = manifest.hosts[static_cast<std::size_t>(options.host.index.value_or(0))];
+  BALEEN_TRY(check_ranks(own));
   auto cpus = choose_cpus(usable_cpus(), own.cores);
   LaunchOrder order;
   if (!cpus) order.obstacle = cpus.error().message;

@@ -25,6 +25,16 @@ TEST_F(Ranks, OtherThanTheMeshHasPlaces) {
                  manifest + ":3:1: the mesh has 2 ranks, but the hosts have 3 ranks; make them equal");
 }
 
+TEST_F(Ranks, MoreThanTheHostHasMemoryFor) {
+  const std::string manifest = folder_.write(
+      "many.toml", "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1000000 }]\n[mesh]\ndata = 1000000\n");
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessResult result = run_baleen({"run", script("batch = 4"), "--manifest", manifest});
+  expect_refused(result, "host `localhost` is to start 1000000 ranks, whose processes take 3.8 TiB at least");
+  EXPECT_NE(result.err.find("; give it fewer `ranks`"), std::string::npos) << result.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
 TEST_F(Ranks, AnAxisThatNoStrategyClaims) {
   expect_refused(
       run(2, script("batch = 4"), {"--set", "mesh.order=[\"data\",\"sideways\"]", "--set", "mesh.sideways=2"}),
