@@ -53,7 +53,7 @@ Status check_words(const HostOptions& options, std::size_t hosts) {
 }
 
 /// What no rank's process can do without, whatever the job is: Lua, what linking has written to, stacks.
-constexpr std::uint64_t kLeastOfRank = std::uint64_t{4} << 20;
+constexpr std::uint64_t kLeastOfRank = std::uint64_t{2} << 20;
 
 /// More processes than this host has memory for are not begun.
 Status check_ranks(const ManifestHost& own) {

@@ -30,7 +30,7 @@ TEST_F(Ranks, MoreThanTheHostHasMemoryFor) {
       "many.toml", "[cluster]\nhosts = [{ name = \"localhost\", ranks = 1000000 }]\n[mesh]\ndata = 1000000\n");
   const auto begin = std::chrono::steady_clock::now();
   const ProcessResult result = run_baleen({"run", script("batch = 4"), "--manifest", manifest});
-  expect_refused(result, "host `localhost` is to start 1000000 ranks, whose processes take 3.8 TiB at least");
+  expect_refused(result, "host `localhost` is to start 1000000 ranks, whose processes take 1.9 TiB at least");
   EXPECT_NE(result.err.find("; give it fewer `ranks`"), std::string::npos) << result.err;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
