@@ -21,7 +21,8 @@ return common.job {
     local n = x.shape[1]
     if baleen.training() then
       local share = ops.uniform { n, 1 }
-      x = x * share + (1 - share) * ops.concat({ ops.slice(x, 1, n, 1), ops.slice(x, 1, 1, n - 1) }, 1)
+      local other = n > 1 and ops.concat({ ops.slice(x, 1, n, 1), ops.slice(x, 1, 1, n - 1) }, 1) or x
+      x = x * share + (1 - share) * other
     end
     local h = two(b(ops.relu(one(a(x)))))
     if baleen.training() then h = h + c(h) * ops.lt(ops.uniform { n, 1 }, 0.8) / 0.8 else h = h + c(h) end
