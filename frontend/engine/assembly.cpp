@@ -398,10 +398,9 @@ Status Run::open_monitors(const Prepared& prepared, std::uint64_t seed, const Sc
   std::vector<NamedFile> written{{"--save", flags.save}};
   for (const Opened& monitor : prepared.monitors) {
     BALEEN_TRY_ASSIGN(SettingsStorage settings, monitor.member.settings(seed));
-    const baleen_setting_t* const path = settings.find("path");
-    if (path && path->type == BALEEN_OPTION_STRING && path->text.size > 0)
-      written.push_back({"monitor `" + monitor.member.descriptor.name + "`",
-                         std::filesystem::path(view(settings.get()->folder)) / view(path->text)});
+    const Member& member = monitor.member;
+    for (std::string& path : paths_of(member.options, member.descriptor, member.folder))
+      written.push_back({"monitor `" + member.descriptor.name + "`", std::move(path)});
     chosen.push_back({monitor.plugin, std::move(settings)});
   }
   std::vector<NamedFile> read{{"the script", options.script}, {"the manifest", setup_.manifest.file}};

@@ -6,8 +6,8 @@
 #include "baleen/output_file.hpp"
 
 BALEEN_DESCRIPTOR("monitor", "csv", "1.0.0", "Apache-2.0", "A line for each step, an example", -1, "",
-                  BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "",
-                                "the file to write; old contents are replaced"));
+                  BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED | BALEEN_OPTION_PATH, 1, 0, "", "",
+                                "", "the file to write; old contents are replaced"));
 
 namespace {
 

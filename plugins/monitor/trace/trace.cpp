@@ -17,7 +17,7 @@
 
 BALEEN_DESCRIPTOR(
     "monitor", "trace", "1.0.0", "Apache-2.0", "Spans as a trace file for Perfetto", -1, "",
-    BALEEN_OPTION("path", BALEEN_OPTION_STRING, 0, 0, 0, "", "", "trace",
+    BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 0, 0, "", "", "trace",
                   "the file to write; rank N > 0 writes NAME.rankN.EXT beside it"),
     BALEEN_OPTION("profile", BALEEN_OPTION_BOOL, 0, 0, 1, "false", "", "profile",
                   "at the end, print what each op took beside what the device can do; without --trace, the "
