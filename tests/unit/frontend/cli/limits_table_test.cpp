@@ -62,6 +62,7 @@ const std::multimap<std::string, Stated>& stated() {
        {"plugins/offload/nvme/plugin.cpp", "\"timeout\", BALEEN_OPTION_FLOAT, 0, 0.1, 86400, \"30\"", "30 s"}},
       {"memory that a script holds", {"frontend/lua/lua_state.hpp", "memory_limit = 960ull << 20;", "960 MiB"}},
       {"a script's error message", {"frontend/lua/lua_state.cpp", "kLongest = 2048;", "2048 bytes"}},
+      {"ranks that a host starts", {"frontend/cli/launch_run.cpp", "kLeastOfRank = std::uint64_t{2} << 20;", "2 MiB"}},
       {"dimensions of a tensor", {"sdk/include/baleen/base.h", "#define BALEEN_MAX_RANK 8", "8"}},
       {"fields of a data set", {"sdk/include/baleen/data.h", "#define BALEEN_MAX_FIELDS 16", "16"}},
       {"slots of an offload store", {kOffload, "#define BALEEN_OFFLOAD_MAX_SLOTS 1048576", "1,048,576"}},
