@@ -1,6 +1,7 @@
 /// \file Options of offload backends: what the system sees of a run, since no number may change.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -32,7 +33,7 @@ std::string swap_files(pid_t process) {
   return text;
 }
 
-/// Its threads that move data, memory that it has pinned, and whether it asks for huge pages.
+/// Its threads that move data, and whether it asks for huge pages.
 std::string means(pid_t process) {
   const std::string proc = "/proc/" + std::to_string(process);
   int threads = 0;
@@ -41,9 +42,7 @@ std::string means(pid_t process) {
     const std::string name = read_file(task.path() / "comm");
     threads += name.starts_with("baleen-offload") || name.starts_with("baleen-blocks");
   }
-  const std::string status = read_file(proc + "/status");
-  const std::size_t pinned = status.find("VmPin:");
-  return std::to_string(threads) + " threads, " + status.substr(pinned, status.find('\n', pinned) - pinned) +
+  return std::to_string(threads) + " threads" +
          (read_file(proc + "/smaps").find(" hg") == std::string::npos ? "" : ", huge pages") + "\n";
 }
 
@@ -59,6 +58,19 @@ std::string held_up(Job job) {
   const TemporaryFolder folder;
   const ProcessResult result = run(job, {"run"}, folder.path());
   return "exit " + std::to_string(result.exit_code) + result.err.substr(0, result.err.find('('));
+}
+
+/// Bytes of the largest write.
+std::string largest_write(Job job) {
+  const TemporaryFolder folder;
+  job.environment.push_back(std::string("LD_PRELOAD=") + LARGEST_WRITE);
+  job.environment.push_back("LARGEST_WRITE=" + (folder / "largest"));
+  const ProcessResult result = run(job, {"run"}, folder.path());
+  if (result.exit_code != 0) return "it fails: " + result.err;
+  std::istringstream lines(read_file(folder / "largest"));
+  long largest = 0;
+  for (long bytes = 0; lines >> bytes;) largest = std::max(largest, bytes);
+  return std::to_string(largest);
 }
 
 Trial of_store(View view, std::vector<std::string> values, Options around = {}) {
@@ -84,8 +96,8 @@ Experiments offload_experiments() {
       {"offload.host.huge_pages", {of_store(outside, {})}},
       {"offload.nvme.path", {of_disks(outside, {list({one}), list({two}), list({one, two})})}},
       {"offload.nvme.stripe", {of_disks(outside, {kUnset, "4096"}, {{"path", list({one, two})}})}},
-      {"offload.nvme.request", {of_disks(outside, {kUnset, "65536"})}},
-      {"offload.nvme.depth", {of_disks(outside, {kUnset, "2"})}},
+      {"offload.nvme.request", {of_disks(largest_write, {kUnset, "4096"}, {{"engine", text("threads")}})}},
+      {"offload.nvme.depth", {of_disks(outside, {kUnset, "2"}, {{"engine", text("threads")}})}},
       {"offload.nvme.timeout", {of_disks(held_up, {kUnset, "0.1"}, {{"engine", text("threads")}})}},
       {"offload.nvme.engine", {of_disks(outside, {kUnset, text("threads")})}},
       {"offload.nvme.direct", {of_disks(outside, {})}},
