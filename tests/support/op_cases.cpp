@@ -92,9 +92,16 @@ OpId CaseBuilder::op(const std::string& kind, std::vector<ValueId> inputs, Attri
   return graph_.value(append(kind, std::move(inputs), std::move(attributes))[0]).producer;
 }
 
+const OpKind& kind_of(const OpCase& op_case) {
+  const OpKind* const kind = builtin_ops().find(op_case.name.substr(0, op_case.name.find(' ')));
+  if (!kind) throw std::runtime_error("the case `" + op_case.name + "` does not begin with a kind's name");
+  return *kind;
+}
+
 BuiltCase::BuiltCase(const OpCase& op_case, std::uint64_t seed, CaseManner manner) {
   CaseBuilder builder(graph, seed, manner);
   op = graph.op(op_case.build(builder));
+  if (op.kind != &kind_of(op_case)) throw std::runtime_error("the case `" + op_case.name + "` is of " + op.kind->name);
   data = builder.data();
   ReferenceInterpreter interpreter(graph);
   for (const auto& [name, numbers] : data) interpreter.set(name, numbers);

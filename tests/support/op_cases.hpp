@@ -63,6 +63,8 @@ struct OpCase {
 };
 
 const std::vector<OpCase>& op_cases();
+/// The kind that a case is of, by its name. Building the case compares: what is of another kind throws.
+const OpKind& kind_of(const OpCase& op_case);
 
 inline void PrintTo(const OpCase& op_case, std::ostream* out) { *out << op_case.name; }
 

@@ -17,7 +17,7 @@ using test::OpCase;
 std::vector<OpCase> cases_of(const std::string& kind) {
   std::vector<OpCase> list;
   for (const OpCase& one : test::op_cases())
-    if (BuiltCase(one, 1).op.kind->name == kind) list.push_back(one);
+    if (kind_of(one).name == kind) list.push_back(one);
   return list;
 }
 

@@ -95,10 +95,8 @@ TEST_P(Schema, SaysWhatAttributesAre) {
 
 std::vector<test::OpCase> with_schema() {
   std::vector<test::OpCase> list;
-  for (const test::OpCase& one : test::op_cases()) {
-    const OpKind* kind = test::builtin_ops().find(one.name.substr(0, one.name.find(' ')));
-    if (kind && kind->schema) list.push_back(one);
-  }
+  for (const test::OpCase& one : test::op_cases())
+    if (kind_of(one).schema) list.push_back(one);
   return list;
 }
 
