@@ -9,6 +9,7 @@
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
 #include "frontend/cli/verify_judge.hpp"
+#include "frontend/cli/verify_noise.hpp"
 #include "frontend/engine/members.hpp"
 
 namespace baleen::app {
@@ -19,8 +20,12 @@ namespace {
 constexpr double kMoreRoundings[] = {4, 16, 64};
 
 /// Of references whose values are rounded, behind the first one: how many add up sums in another way, and how many
-/// change what goes back by a rounding of each value.
-constexpr std::uint64_t kAlike = 6, kMoved = 4;
+/// change what goes back by a rounding of each value; and of the latter, how many more round term by term what ranks
+/// may add up.
+constexpr std::uint64_t kAlike = 6, kMoved = 4, kInParts = 4;
+/// Of these, how many tell whether more are worth their time, and how much further than they the others may be.
+constexpr std::uint64_t kTried = 2;
+constexpr double kFurther = 8;
 
 /// The runs of one rank that the ranks are compared with.
 class References {
@@ -48,8 +53,11 @@ class References {
     if (!exact || judgement.difference) {  // in fp64 only to tell noise from mistakes
       BALEEN_TRY_ASSIGN(judgement, shaken(1));
     }
-    for (std::uint64_t draw = 0; draw <= kAlike + kMoved; ++draw)
-      if (!exact && judgement.difference) judgement = rounded(draw);
+    if (exact && judgement.is_of_update) {
+      BALEEN_TRY_ASSIGN(judgement, beside_louder());
+    }
+    for (std::uint64_t draw = 0; draw <= kAlike + kMoved + kInParts; ++draw)
+      if (!exact && judgement.difference && (draw <= kAlike + kMoved + kTried || is_near())) judgement = rounded(draw);
     for (const double roundings : kMoreRoundings)
       if (!exact && judgement.difference) {
         BALEEN_TRY_ASSIGN(judgement, shaken(roundings));
@@ -74,12 +82,12 @@ class References {
   }
 
   Result<Record> run(double shake, bool follows, std::optional<Rounding> rounded = {}) const {
+    return run({.shake = shake, .rounded = rounded, .followed = follows ? &many_ : nullptr});
+  }
+  Result<Record> run(RecordOptions how) const {
     if (setup_.link) setup_.link->at(-1, "running the script on one rank alone");
-    RecordOptions how{.reference = true,
-                      .is_late = many_.is_late,
-                      .shake = shake,
-                      .rounded = rounded,
-                      .followed = follows ? &many_ : nullptr};
+    how.reference = true;
+    how.is_late = many_.is_late;
     for (const Record::Step& step : many_.steps) how.skipped.push_back(!step.applied);
     return record(options_, setup_, how);
   }
@@ -94,21 +102,40 @@ class References {
     }
     return judged_now();
   }
-  /// A graph that cannot be rounded has no such reference.
-  Judgement rounded(std::uint64_t draw) {
-    const bool is_moved = draw > kAlike;
-    const Rounding how{many_.coarsest, &many_.dtypes, draw, is_moved ? 1.0 : 0.0};
-    if (Result<Record> record = run(0, follows_, how))
-      rounded_.push_back({&further_.emplace_back(*std::move(record)), is_moved});
+  /// Of what an optimizer makes of single elements that are noise. Runs again keep gradients.
+  Result<Judgement> beside_louder() {
+    BALEEN_TRY_ASSIGN(const Record own, run({.keeps = true}));
+    BALEEN_TRY_ASSIGN(const Record other, run({.shake = rounding_of(BALEEN_F64), .keeps = true}));
+    loud_ = loud_noise(own, other);
+    if (!loud_.names.empty()) {
+      BALEEN_TRY_ASSIGN(louder_, run({.followed = &loud_.gradients}));
+    }
     return judged_now();
   }
-  Judgement judged_now() const { return judge(many_, *one_, shaken_, replay_, rounded_); }
+  /// A graph that cannot be rounded has no such reference.
+  Judgement rounded(std::uint64_t draw) {
+    const bool is_moved = draw > kAlike, in_parts = draw > kAlike + kMoved;
+    const Rounding how{many_.coarsest, &many_.dtypes, draw, is_moved ? 1.0 : 0.0, in_parts};
+    if (Result<Record> record = run(0, follows_, how))
+      rounded_.push_back({&further_.emplace_back(*std::move(record)), is_moved, in_parts});
+    return judged_now();
+  }
+  /// Whether it would be right if those made in parts were further from each other.
+  bool is_near() const {
+    std::vector<Rounded> further = rounded_;
+    for (Rounded& one : further) one.times = one.in_parts ? kFurther : 1;
+    return !judge(many_, *one_, shaken_, replay_, further).difference;
+  }
+  Judgement judged_now() const {
+    return judge(many_, *one_, shaken_, replay_, rounded_, {louder_ ? &*louder_ : nullptr, &loud_.names});
+  }
 
   const VerifyOptions& options_;
   const Setup& setup_;
   Record& many_;
   const bool follows_;  ///< in every step
-  std::optional<Record> one_, replayed_, shaken_replay_;
+  std::optional<Record> one_, replayed_, shaken_replay_, louder_;
+  LoudNoise loud_;
   Replay replay_;
   std::deque<Record> further_;
   std::vector<Rounded> rounded_;

@@ -9,6 +9,8 @@
 
 namespace baleen::app {
 
+/// By so much of itself a tensor of fp64 may differ.
+inline constexpr double kExact = 1e-8;
 /// What roundings of all steps may add up to, of the difference that one more at the beginning makes.
 inline constexpr double kRoundings = 32;
 /// How many times as far from the reference that rounds as the farthest of those that round what goes back at random.

@@ -11,31 +11,41 @@
 #include "baleen/dtype.hpp"
 #include "compiler/layout/mesh.hpp"
 #include "frontend/cli/verify_found.hpp"
+#include "frontend/cli/verify_noise.hpp"
 #include "frontend/cli/verify_updates.hpp"
 
 namespace baleen::app {
 namespace {
 
-/// A gradient is noise if one rounding changes it by this part of itself.
-constexpr double kNoise = 0.25;
-/// By so much of itself a tensor of fp64 may differ.
-constexpr double kExact = 1e-8;
 /// How much larger than their mean the terms of a gradient that is approximated may be.
 constexpr double kTerms = 4;
 
+/// Of numbers drawn alike, how many times the median the largest of a few is at most, nearly always.
+constexpr double kOfMedian = 4;
+
 constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
                                                           "optimizer states (of their norms)"};
+
+/// The largest, without those that are far beyond most: where a choice is made otherwise.
+double largest_alike(std::vector<double> numbers) {
+  if (numbers.empty()) return 0;
+  std::ranges::sort(numbers);
+  const double bound = kOfMedian * numbers[(numbers.size() - 1) / 2];
+  while (numbers.back() > bound) numbers.pop_back();
+  return numbers.back();
+}
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
 class Judge {
  public:
   Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
-        const std::vector<Rounded>& rounded)
+        const std::vector<Rounded>& rounded, const Louder& louder)
       : many_(many),
         one_(one),
         shaken_(shaken),
         rounded_(rounded),
+        louder_(louder),
         exact_(many.coarsest == BALEEN_F64),
         rounding_(rounding_of(many.coarsest)),
         updates_(many, one, replay) {
@@ -45,7 +55,7 @@ class Judge {
 
   Judgement run() {
     if (!same_names()) return std::move(result_);
-    find_noise();
+    noise_ = noise_of(many_, one_, shaken_);
     const std::size_t steps = std::min(many_.steps.size(), one_.steps.size());
     for (std::size_t i = 0; i < steps; ++i) {
       compare_evaluations(training_steps(one_, i));
@@ -69,11 +79,8 @@ class Judge {
       if (!one_.names[list].empty()) result_.summary += line(static_cast<Record::List>(list));
     if (!exact_) result_.summary += updates_.note() + approximated_note();
     result_.summary += ill_conditioned_note();
-    if (!noise_.empty()) {
-      std::string names;
-      for (const std::string& name : noise_) names += (names.empty() ? "`" : ", `") + name + "`";
-      result_.summary += "gradients of rounding noise, not judged: " + names + "\n";
-    }
+    result_.summary += noted("gradients of rounding noise, not judged: ", noise_);
+    result_.summary += noted("ill-conditioned, for elements of their gradients are rounding noise: ", loud_);
     return std::move(result_);
   }
 
@@ -81,6 +88,11 @@ class Judge {
   /// A step, or an evaluation; a list of Record, and which of it.
   using Place = std::tuple<std::size_t, Record::List, std::size_t>;
 
+  static std::string noted(const std::string& what, const GradientNames& names) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "`" : ", `") + name + "`";
+    return all.empty() ? "" : what + all + "\n";
+  }
   std::string line(Record::List list) const {
     if (is_judged(list)) return tensors_[list].line();
     return updates_.judges_all() ? updates_.line(list) : shown_[list].line() + updates_.line(list);
@@ -99,7 +111,9 @@ class Judge {
                   const std::function<std::string()>& cause) {
     Found& found = is_judged(list) ? tensors_[list] : shown_[list];
     const double whole = std::max(norm, 1e-300);
-    if (found.see(difference / whole, limit / whole, place) && is_judged(list)) differ(*found.first() + cause());
+    if (!found.see(difference / whole, limit / whole, place) || !is_judged(list)) return;
+    result_.is_of_update = result_.is_of_update || (!result_.difference && list != Record::gradients);
+    differ(*found.first() + cause());
   }
 
   bool same_names() {
@@ -120,53 +134,7 @@ class Judge {
     return true;
   }
 
-  /// Gradients that are rounding noise, by a reference that one rounding has changed: in the first step, before other
-  /// things grow, or where next to nothing of all is theirs. Of the latter the ranks themselves may be the proof: terms
-  /// that nearly cancel do so otherwise in another order, and an optimizer makes of the rest what it makes of others.
-  void find_noise() {
-    for (const Shaken& shaken : shaken_) {
-      if (shaken.roundings > 1) continue;
-      std::set<std::string> seen;
-      for (std::size_t i = 0; i < std::min({one_.steps.size(), shaken.record->steps.size(), many_.steps.size()}); ++i) {
-        const bool is_first = seen.insert(one_.steps[i].program).second;
-        const auto& own = one_.steps[i].tensors[Record::gradients];
-        const auto& other = shaken.record->steps[i].tensors[Record::gradients];
-        const auto& ranks = many_.steps[i].tensors[Record::gradients];
-        const double tiny = 1e-12 * norm_of_gradients(one_.steps[i]);
-        for (std::size_t t = 0; t < own.size(); ++t) {
-          if (programs_[t] != one_.steps[i].program) continue;
-          const bool is_tiny = own[t].norm() < tiny, all_tiny = is_tiny && ranks[t].norm() < tiny;
-          if (((is_first || is_tiny) && distance(own[t], other[t]) > kNoise * own[t].norm()) ||
-              (all_tiny && distance(own[t], ranks[t]) > kExact * own[t].norm()))
-            noise_.insert(one_.names[Record::gradients][t]);
-        }
-      }
-    }
-  }
-
-  /// A state is named by its parameter, the one of the longest name that fits, behind its program's.
-  bool is_noise(Record::List list, const std::string& name) const {
-    if (list == Record::gradients) return noise_.contains(name);
-    if (list == Record::parameters) return is_noise_of_any(name);
-    const std::string program = program_of(one_, name), own = name.substr(program.empty() ? 0 : program.size() + 1);
-    const std::string* owner = nullptr;
-    for (const std::string& parameter : one_.names[Record::parameters])
-      if (own.starts_with(parameter + ".") && (!owner || parameter.size() > owner->size())) owner = &parameter;
-    return owner && is_noise_of_any(*owner);
-  }
-  bool is_noise_of_any(const std::string& parameter) const {
-    return noise_.contains(parameter) || std::any_of(one_.programs.begin(), one_.programs.end(), [&](const auto& p) {
-             return noise_.contains(p + "/" + parameter);
-           });
-  }
-
-  /// Of those that a step, or a run of a program, makes.
-  double norm_of_gradients(const Record::Step& step) const {
-    double squares = 0;
-    for (std::size_t t = 0; t < programs_.size(); ++t)
-      if (programs_[t] == step.program) squares += std::pow(step.tensors[Record::gradients][t].norm(), 2);
-    return std::sqrt(squares);
-  }
+  bool is_noise(Record::List list, const std::string& name) const { return is_of(noise_, one_, list, name); }
 
   /// What a number of a step, or of an evaluation, has grown to in the references that began with other parameters.
   template <class Difference>
@@ -195,13 +163,20 @@ class Judge {
     const Record::Step &many = many_.steps[i], &one = one_.steps[i];
     std::vector<double> off;
     double spread = 0;
+    std::vector<double> of_parts;
     const Record::Step* first = nullptr;
-    for (const auto& [rounded, is_random] : rounded_) {
+    for (const auto& [rounded, is_random, in_parts, times] : rounded_) {
       if (i >= rounded->steps.size() || !std::isfinite(rounded->steps[i].loss)) continue;
       if (!first) first = &rounded->steps[i];
-      off.push_back(distance(many, rounded->steps[i]));
-      if (is_random) spread = std::max(spread, distance(rounded->steps[i], *first));
+      const double away = distance(many, rounded->steps[i]), moved = times * distance(rounded->steps[i], *first);
+      if (!std::isfinite(moved)) continue;  // beyond the range of fp16
+      off.push_back(away);
+      if (in_parts)
+        of_parts.push_back(moved);
+      else if (is_random)
+        spread = std::max(spread, moved);
     }
+    spread = std::max(spread, largest_alike(std::move(of_parts)));
     return beside_rounded(distance(many, one), off, spread, limit, place);
   }
 
@@ -279,7 +254,7 @@ class Judge {
     const auto& names = one_.names[list];
     auto& grown = grown_[list];
     grown.resize(names.size());
-    const double all = list == Record::gradients ? norm_of_gradients(b) : 0;
+    const double all = list == Record::gradients ? norm_of_gradients(one_, b) : 0;
     for (std::size_t n = 0; n < names.size(); ++n) {
       // The gradient of what is read last is computed first.
       const std::size_t t = list == Record::gradients ? names.size() - 1 - n : n;
@@ -297,6 +272,7 @@ class Judge {
       grown[t] =
           std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
       if (is_noise(list, names[t])) continue;
+      hear_noise(i, list, t, tensor_limit(list, one.norm(), all));
       const double off = list == Record::gradients ? approximated(i, names[t]) : 0;
       const double rounded = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
       if (std::isinf(off)) {
@@ -312,6 +288,17 @@ class Judge {
       see_tensor(list, away, limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, least, whole, place);
     }
+  }
+
+  /// What an update makes of elements that are noise; `least` is what is allowed without.
+  void hear_noise(std::size_t i, Record::List list, std::size_t t, double least) {
+    const std::string& name = one_.names[list][t];
+    if (!louder_.record || i >= louder_.record->steps.size() || list == Record::gradients) return;
+    if (!is_of(*louder_.names, one_, list, name)) return;
+    const Sketch& one = one_.steps[i].tensors[list][t];
+    double& grown = grown_[list][t];
+    if (distance(many_.steps[i].tensors[list][t], one) > least + kRoundings * grown) loud_.insert(name);
+    grown = std::max(grown, kDraws * distance(louder_.record->steps[i].tensors[list][t], one) / kRoundings);
   }
 
   /// By how much a gradient of step `i` may be off by design, as a share of it.
@@ -461,6 +448,7 @@ class Judge {
   const Record &many_, &one_;
   const std::vector<Shaken>& shaken_;
   const std::vector<Rounded>& rounded_;
+  const Louder& louder_;
   const bool exact_;
   const double rounding_;
   UpdateJudge updates_;
@@ -469,7 +457,7 @@ class Judge {
   Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
   std::array<Found, Record::kLists> shown_ = tensors_;
-  std::set<std::string> noise_;                            ///< parameters whose gradients are
+  GradientNames noise_, loud_;                             ///< loud: parameters and states
   std::vector<std::string> programs_;                      ///< of gradients
   std::map<std::string, double> grown_loss_, grown_norm_;  ///< what further references have come to, relative
   std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor
@@ -482,8 +470,8 @@ class Judge {
 double rounding_of(baleen_dtype_t dtype) { return std::exp2(-dtype_digits(dtype)); }
 
 Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
-                const std::vector<Rounded>& rounded) {
-  return Judge(many, one, shaken, replay, rounded).run();
+                const std::vector<Rounded>& rounded, const Louder& louder) {
+  return Judge(many, one, shaken, replay, rounded, louder).run();
 }
 
 }  // namespace baleen::app

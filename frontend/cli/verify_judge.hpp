@@ -1,6 +1,7 @@
 /// \file The judgement of `baleen verify`: what two runs came to, compared.
 #pragma once
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace baleen::app {
 struct Judgement {
   std::string summary;                    ///< the largest differences for people, a line each
   std::optional<std::string> difference;  ///< the first that is too large, in the order of the run; nothing: equal
+  bool is_of_update = false;              ///< that is a parameter or a state, and what gradients there are is right
 };
 
 /// A further reference, whose parameters began with each changed by this many roundings.
@@ -23,6 +25,14 @@ struct Shaken {
 struct Rounded {
   const Record* record = nullptr;
   bool is_random = false;  ///< in what goes back; the first of several is not
+  bool in_parts = false;   ///< of those: what ranks add up is rounded term by term, so values differ too
+  double times = 1;        ///< what further ones might come to, of what this one does
+};
+
+/// A further reference, whose updates take gradients in which elements that are rounding noise are louder.
+struct Louder {
+  const Record* record = nullptr;                ///< null: none
+  const std::set<std::string>* names = nullptr;  ///< gradients that have such elements
 };
 
 /// What the script alone makes of the gradients that the ranks kept: `record`, and once more with each parameter at the
@@ -45,12 +55,13 @@ struct Replay {
 /// the ranks are one more such draw, so kDraws times as far as the farthest is from the first, which does not, is
 /// allowed beside. What needs any of these is named as ill-conditioned. A gradient that one rounding of the parameters
 /// changes by a quarter of itself is noise; it is named and not judged. In fp64, if there is a `shaken`, neither are
-/// its parameter and that one's states.
+/// its parameter and that one's states. Where single elements of a gradient are noise, `louder` shows
+/// how far an update can carry these: kDraws times that is allowed of its parameter and states.
 ///
 /// With fewer digits than fp64 an optimizer may divide rounding noise by itself, so parameters and states are judged
 /// beside the `replay`: between it and the ranks is only how an update in fp32 rounds.
 Judgement judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken = {},
-                const Replay& replay = {}, const std::vector<Rounded>& rounded = {});
+                const Replay& replay = {}, const std::vector<Rounded>& rounded = {}, const Louder& louder = {});
 
 /// One rounding of a number of that dtype, as a share of it.
 double rounding_of(baleen_dtype_t dtype);

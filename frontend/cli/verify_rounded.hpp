@@ -34,6 +34,9 @@ struct Rounding {
   /// Of a draw: values stay, and what goes back through each is changed by up to so many roundings of its dtype. So
   /// nothing is decided otherwise, and what is seen is how far terms cancel.
   double roundings = 0;
+  /// Of such a draw: what several ranks or micro-batches may add up is made of two terms, cut at random, and each is
+  /// rounded before they are added: a sum over what is contracted, and the gradient of what many elements read.
+  bool in_parts = false;
 };
 
 /// What the job's graphs with a loss read and compute is rounded, where the run does so too: a value to the dtype that

@@ -187,6 +187,17 @@ def sixteen_bits(rng):
     return case
 
 
+def few_digits(rng):
+    """Newcomers in fp32, two of five with 16 bits in it, the casts in place."""
+    case = newcomers(rng)
+    case.plan = [entry for entry in case.plan if entry[0] != "precision"]
+    if chance(rng, 0.4):
+        case.plan.insert(rng.randint(0, len(case.plan)), ("precision", {
+            "dtype": rng.choice(("bf16", "fp16")), **({"gradients": "fp32"} if chance(rng, 0.3) else {})}))
+    case.dtype = "fp32"
+    return case
+
+
 def three_by_three(rng):
     """Grids of 3 x 3 whose last row or column is short or empty."""
     model = rng.choice(models.MODELS)
@@ -234,4 +245,4 @@ def plans_only(rng):
 
 
 KINDS = {"mixes": mixes, "sixteen_bits": sixteen_bits, "three_by_three": three_by_three, "corners": corners,
-         "plans_only": plans_only, "newcomers": newcomers}
+         "plans_only": plans_only, "newcomers": newcomers, "few_digits": few_digits}
