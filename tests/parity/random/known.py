@@ -19,6 +19,13 @@ def _staged(script, schedule, given, mode, *more):
     return _case(f"newcomers/{script}", (mesh, plan), given)
 
 
+def _few_digits(script, place, dtype, given):
+    """In fp32 with 16 bits in it, gradients of weights in fp32."""
+    mesh, plan = place
+    return _case(f"newcomers/{script}", (mesh, [*plan, ("precision", {"dtype": dtype, "gradients": "fp32"})]), given,
+                 dtype="fp32")
+
+
 MEGATRON = ("sequence", {"mode": "megatron"})
 FOUR = {"batch": 8, "accumulate": 4}
 
@@ -87,6 +94,28 @@ CASES = {
     "ATileOfAWeightThatIsCut": (_case("newcomers/token_mixer", ({"tensor": 2}, [
         ("tensor", {}), ("offload", {"min_elements": 1, "parameters": ["*"], "tile_mb": 0.0001})]), {}),
                                 "name = \"blocks.0.t2.weight\""),
+    # Ranks round what they add up term by term, which references had whole: a bias whose gradient nearly cancels.
+    "ABiasBehindASumOverRanks": (_few_digits("bags", ({"tensor": 3}, [("tensor", {})]), "bf16", {
+        "batch": 6, "accumulate": 3, "rate": "linear"}), "equal"),
+    "ABiasBehindASumOverRanksOnStages": (_few_digits("bags", ({"tensor": 2, "pipeline": 2}, [
+        ("pipeline", {"schedule": "zero_bubble"}), ("tensor", {})]), "bf16", {"batch": 6, "accumulate": 6}), "equal"),
+    # What goes back in fp16 was rounded at random alone, though like numbers are rounded alike.
+    "ABiasWhoseTermsRoundAlikeInFp16": (_few_digits("bags", ({"pipeline": 3, "data": 2}, [
+        ("pipeline", {}), ("zero", {"stage": 3, "bucket_mb": 0}), ("compress", {"method": "bf16", "min_elements": 20})]),
+        "fp16", {"batch": 12, "accumulate": 6, "optimizer": "sgd_momentum", "rate": "pieces", "clip": 0.5, "decay": 0.1,
+                 "every": 1}), "equal"),
+    # The same in other models that rounding was said to decide in.
+    **{f"FewDigitsIn{''.join(map(str.title, model.split('_')))}": (_few_digits(model, place, dtype, given), "equal")
+       for model, place, dtype, given in (
+           ("two_players", ({"tensor": 4, "pipeline": 2}, [("pipeline", {}), ("tensor", {"mode": "2d"})]), "bf16",
+            {"batch": 16, "accumulate": 8, "optimizer": "lamb", "rate": "linear"}),
+           ("shared_experts", ({"data": 2, "tensor": 2}, [("zero", {"stage": 2}), ("tensor", {})]), "fp16", FOUR),
+           ("distillation", ({"tensor": 4, "data": 2}, [("data", {}), ("tensor", {"mode": "2d"})]), "bf16",
+            {"batch": 2, "rate": "linear", "clip": 0.01}),
+           ("cross_decoder", ({"data": 2, "tensor": 3}, [("zero", {"stage": 3}), ("tensor", {})]), "bf16", FOUR))},
+    # Adafactor divides noise by itself, in those elements of a gradient that are noise: those of an attention's keys.
+    "ABiasOfKeysAmongOthers": (_case("newcomers/odd_heads", ({"tensor": 4}, [("tensor", {}), MEGATRON]), {
+        "batch": 8, "accumulate": 8, "optimizer": "adafactor", "rate": "number"}), "equal"),
     # What is held out was found to be too little after the last step; now it is a short batch.
     "LessHeldOutThanABatch": (_case("known/two_layers", DATA, {"batch": 32, "held_out": 0.2}), "equal"),
 }

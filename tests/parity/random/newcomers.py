@@ -121,11 +121,6 @@ def arguments(rng, mesh):
     return given
 
 
-def text_of(model):
-    """The script, without what it shares with others."""
-    return (HERE / "newcomers" / f"{model}.lua").read_text()
-
-
 def newcomers(rng, model=""):
     """A model, a mesh, a stack of strategies, and how it is trained."""
     model = model or rng.choice(MODELS)
@@ -135,9 +130,6 @@ def newcomers(rng, model=""):
         rng.shuffle(plan)
     place = rng.choice(("host", "host", "nvme")) if any(name == "offload" for name, _ in plan) else ""
     case = Case(f"newcomers/{model}.lua", mesh, plan, arguments(rng, mesh), offload=place)
-    # The gradient of a key's bias is rounding noise alone, and Adafactor divides it by itself, whatever the dtype is.
-    if case.arguments["optimizer"] == "adafactor" and any(word in text_of(model) for word in ("attention", "transformer")):
-        case.arguments["optimizer"] = "adamw"
     if chance(rng, 0.12):
         case.transport = "hierarchy" if case.ranks() % 2 == 0 and chance(rng, 0.5) else "ucx"
     return case

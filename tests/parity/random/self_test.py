@@ -173,7 +173,8 @@ class Seeds(unittest.TestCase):
     def test_stay_within_their_meshes(self):
         for kind in kinds.KINDS:
             ranks = [kinds.draw(kind, seed).ranks() for seed in range(1000)]
-            low, high = {"plans_only": (2, 640), "three_by_three": (9, 9), "newcomers": (2, 8)}.get(kind, (2, 12))
+            low, high = {"plans_only": (2, 640), "three_by_three": (9, 9), "newcomers": (2, 8),
+                         "few_digits": (2, 8)}.get(kind, (2, 12))
             self.assertEqual((min(ranks), max(ranks)), (low, high), kind)
 
     def test_draw_every_model_strategy_and_mode(self):

@@ -157,6 +157,68 @@ TEST(VerifyRounded, DrawsWhatGoesBackAndLeavesValues) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
+/// x w in one draw, and the gradient of w where each element of the product has the cotangent `seed`.
+Drawn product_of(const std::vector<double>& x, const std::vector<double>& w, const Rounding& rounding, double seed) {
+  Graph graph(&test::builtin_ops());
+  const auto depth = static_cast<std::int64_t>(w.size()), rows = static_cast<std::int64_t>(x.size()) / depth;
+  const ValueType types[] = {{BALEEN_F64, {rows, depth}, {}}, {BALEEN_F64, {depth, 1}, {}}};
+  const ValueId a = must(graph.input("x", types[0])), b = must(graph.parameter("w", types[1]));
+  const ValueId product = must(graph.append1("matmul", {a, b}, {{"spec", std::string("bi,ij->bj")}}, "product"));
+  graph.set_output("made", product);
+  graph.set_output(
+      "loss", must(graph.append1(
+                  "reduce", {product},
+                  {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}})));
+  Job job;
+  job.train() = std::move(graph);
+  EXPECT_TRUE(round_values(job, rounding));
+  Graph& rounded = job.train();
+  const ValueId parameter = must(rounded.parameter("w", types[1]));
+  const auto back = differentiate(rounded, rounded.output("loss"), must(rounded.constant(seed, BALEEN_F64)), {parameter});
+  EXPECT_TRUE(back);
+  rounded.set_output("back", back->at(0));
+  EXPECT_TRUE(verify(rounded));
+  test::ReferenceInterpreter run(rounded);
+  run.set("x", x);
+  run.set("w", w);
+  run.run();
+  return {run.output("made").data, run.output("back").data};
+}
+
+/// What goes back in fp16 is rounded to the nearest number as it is in bf16, small as it may be; values are as ever.
+TEST(VerifyRounded, RoundsWhatGoesBackInFp16AsIfItWereScaled) {
+  constexpr int kDigits = 11;
+  for (const double seed : {0.1, 1e-6}) {
+    const double back = round_to(seed, kDigits);
+    ASSERT_NE(back, seed);
+    const Drawn made = product_of({1, 0.3}, {0.7}, {BALEEN_F16}, seed);
+    const double x = round_to(0.3, kDigits), w = round_to(0.7, kDigits);
+    EXPECT_EQ(made.forward, (std::vector<double>{w, round_to(x * w, kDigits)}));
+    EXPECT_EQ(made.back[0], round_to(back + x * back, kDigits));
+  }
+}
+
+/// In some draws a product, or the gradient of what all rows read, is the sum of two rounded terms.
+TEST(VerifyRounded, DrawsSumsOfRoundedTerms) {
+  constexpr int kDigits = 8;
+  const auto rounded = [](double number) { return round_to(number, kDigits); };
+  const std::vector<double> x{rounded(1.3), rounded(-1.27), rounded(0.017)}, w{rounded(1.7), rounded(1.71), rounded(0.33)};
+  const double first = x[0] * w[0], second = x[1] * w[1], third = x[2] * w[2], seed = rounded(0.1);
+  std::set<double> made, back;
+  for (std::uint64_t draw = 11; draw < 43; ++draw) {
+    const Rounding rounding{BALEEN_BF16, nullptr, draw, 1e-9, true};
+    made.insert(product_of(x, w, rounding, 1).forward[0]);
+    back.insert(rounded(product_of({x[0], x[1]}, {w[0]}, rounding, seed).back[0]));
+  }
+  const double whole = rounded(first + second + third);
+  EXPECT_EQ(made, (std::set<double>{whole, rounded(rounded(first) + rounded(second + third)),
+                                    rounded(rounded(first + second) + rounded(third))}));
+  EXPECT_GT(made.size(), 1u);
+  const double terms = rounded(rounded(x[0] * seed) + rounded(x[1] * seed));
+  EXPECT_NE(terms, rounded((x[0] + x[1]) * seed));
+  EXPECT_EQ(back, std::set<double>{terms}) << "there is one cut";
+}
+
 TEST(VerifyRounded, LeavesProgramsWithoutALossAlone) {
   Job job;
   job.graphs["predict"] = {GraphRole::infer, false, small_graph(BALEEN_F64)};
