@@ -15,8 +15,7 @@ struct Plan {
 void PrintTo(const Plan& plan, std::ostream* out) { *out << plan.name; }
 
 std::string sixteen_bits(const std::string& dtype) {
-  return "[[plan]]\nstrategy = \"precision\"\ndtype = \"" + dtype +
-         "\"\ngradients = \"fp32\"\nloss_scale = \"none\"\n";
+  return "[[plan]]\nstrategy = \"precision\"\ndtype = \"" + dtype + "\"\ngradients = \"fp32\"\nloss_scale = \"none\"\n";
 }
 
 const Plan kSumOverRanks{"SumOverRanks",
@@ -26,22 +25,24 @@ const Plan kSumOverRanks{"SumOverRanks",
                          "fp32",
                          {"batch=6", "accumulate=3", "rate=linear"},
                          "the gradient of `top.down.bias` of step 2"};
-const Plan kAlikeInFp16{"AlikeInFp16",
-                        {{"pipeline", 3}, {"data", 2}},
-                        "[[plan]]\nstrategy = \"pipeline\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n[[plan]]\nstrategy = "
-                        "\"compress\"\nmethod = \"bf16\"\nmin_elements = 20\n" +
-                            sixteen_bits("fp16"),
-                        "bags",
-                        "fp32",
-                        {"batch=12", "accumulate=6", "optimizer=sgd_momentum", "rate=pieces", "clip=0.5", "decay=0.1"},
-                        "the gradient of `top.down.bias` of step 2"};
-const Plan kNoiseAmongOthers{"NoiseAmongOthers",
-                             {{"tensor", 4}},
-                             "[[plan]]\nstrategy = \"tensor\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"megatron\"\n",
-                             "odd_heads",
-                             "fp64",
-                             {"batch=8", "accumulate=8", "optimizer=adafactor", "rate=number"},
-                             "for elements of their gradients are rounding noise: `blocks.1.attention.qkv.bias`"};
+const Plan kAlikeInFp16{
+    "AlikeInFp16",
+    {{"pipeline", 3}, {"data", 2}},
+    "[[plan]]\nstrategy = \"pipeline\"\n[[plan]]\nstrategy = \"zero\"\nstage = 3\n[[plan]]\nstrategy = "
+    "\"compress\"\nmethod = \"bf16\"\nmin_elements = 20\n" +
+        sixteen_bits("fp16"),
+    "bags",
+    "fp32",
+    {"batch=12", "accumulate=6", "optimizer=sgd_momentum", "rate=pieces", "clip=0.5", "decay=0.1"},
+    "the gradient of `top.down.bias` of step 2"};
+const Plan kNoiseAmongOthers{
+    "NoiseAmongOthers",
+    {{"tensor", 4}},
+    "[[plan]]\nstrategy = \"tensor\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"megatron\"\n",
+    "odd_heads",
+    "fp64",
+    {"batch=8", "accumulate=8", "optimizer=adafactor", "rate=number"},
+    "for elements of their gradients are rounding noise: `blocks.1.attention.qkv.bias`"};
 
 ProcessResult verified(const Plan& plan, const std::string& more) {
   return run_parity({"verify", "--steps", "3", "--dtype", plan.dtype, "--plugin-path", MUTANTS_FOLDER},
@@ -94,12 +95,14 @@ INSTANTIATE_TEST_SUITE_P(
         TermsFault{"AMeanTakenTwice", kSumOverRanks, "twice", kWeight, "the gradient of `top.down.weight` of step 1"},
         TermsFault{"AnUpdate", kSumOverRanks, "parameter", kBias, "parameter `top.down.bias` after step "},
         TermsFault{"ADoubledBiasInFp16", kAlikeInFp16, "doubled", kBias, "the gradient of `top.down.bias` of step "},
-        TermsFault{"ADoubledWeightInFp16", kAlikeInFp16, "doubled", kWeight, "the gradient of `top.down.weight` of step 1"},
-        TermsFault{"AMeanTakenTwiceInFp16", kAlikeInFp16, "twice", kWeight, "the gradient of `top.down.weight` of step 1"},
+        TermsFault{"ADoubledWeightInFp16", kAlikeInFp16, "doubled", kWeight,
+                   "the gradient of `top.down.weight` of step 1"},
+        TermsFault{"AMeanTakenTwiceInFp16", kAlikeInFp16, "twice", kWeight,
+                   "the gradient of `top.down.weight` of step 1"},
         TermsFault{"ADoubledGradientWithNoise", kNoiseAmongOthers, "doubled", kKeys,
-              "the gradient of `blocks.1.attention.qkv.bias` of step 1"},
+                   "the gradient of `blocks.1.attention.qkv.bias` of step 1"},
         TermsFault{"AnUpdateWithNoise", kNoiseAmongOthers, "parameter", kKeys,
-              "parameter `blocks.1.attention.qkv.bias` after step 1"}),
+                   "parameter `blocks.1.attention.qkv.bias` after step 1"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -166,15 +166,17 @@ Drawn product_of(const std::vector<double>& x, const std::vector<double>& w, con
   const ValueId product = must(graph.append1("matmul", {a, b}, {{"spec", std::string("bi,ij->bj")}}, "product"));
   graph.set_output("made", product);
   graph.set_output(
-      "loss", must(graph.append1(
-                  "reduce", {product},
-                  {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}})));
+      "loss",
+      must(graph.append1(
+          "reduce", {product},
+          {{"kind", std::string("sum")}, {"dims", Attributes::ints({0, 1})}, {"keep", Attributes::ints({0})}})));
   Job job;
   job.train() = std::move(graph);
   EXPECT_TRUE(round_values(job, rounding));
   Graph& rounded = job.train();
   const ValueId parameter = must(rounded.parameter("w", types[1]));
-  const auto back = differentiate(rounded, rounded.output("loss"), must(rounded.constant(seed, BALEEN_F64)), {parameter});
+  const auto back =
+      differentiate(rounded, rounded.output("loss"), must(rounded.constant(seed, BALEEN_F64)), {parameter});
   EXPECT_TRUE(back);
   rounded.set_output("back", back->at(0));
   EXPECT_TRUE(verify(rounded));
@@ -202,7 +204,8 @@ TEST(VerifyRounded, RoundsWhatGoesBackInFp16AsIfItWereScaled) {
 TEST(VerifyRounded, DrawsSumsOfRoundedTerms) {
   constexpr int kDigits = 8;
   const auto rounded = [](double number) { return round_to(number, kDigits); };
-  const std::vector<double> x{rounded(1.3), rounded(-1.27), rounded(0.017)}, w{rounded(1.7), rounded(1.71), rounded(0.33)};
+  const std::vector<double> x{rounded(1.3), rounded(-1.27), rounded(0.017)},
+      w{rounded(1.7), rounded(1.71), rounded(0.33)};
   const double first = x[0] * w[0], second = x[1] * w[1], third = x[2] * w[2], seed = rounded(0.1);
   std::set<double> made, back;
   for (std::uint64_t draw = 11; draw < 43; ++draw) {
