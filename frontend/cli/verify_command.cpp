@@ -53,8 +53,8 @@ class References {
     if (!exact || judgement.difference) {  // in fp64 only to tell noise from mistakes
       BALEEN_TRY_ASSIGN(judgement, shaken(1));
     }
-    if (exact && judgement.is_of_update) {
-      BALEEN_TRY_ASSIGN(judgement, beside_louder());
+    if (exact && judgement.updated) {
+      BALEEN_TRY_ASSIGN(judgement, beside_louder(judgement));
     }
     for (std::uint64_t draw = 0; draw <= kAlike + kMoved + kInParts; ++draw)
       if (!exact && judgement.difference && (draw <= kAlike + kMoved + kTried || is_near())) judgement = rounded(draw);
@@ -97,19 +97,19 @@ class References {
     if (shake == rounding_of(BALEEN_F32) && follows_ && shaken_replay_) {
       shaken_.push_back({&*shaken_replay_, roundings});
     } else {
-      BALEEN_TRY_ASSIGN(Record record, run(shake, follows_));
+      const bool keeps = many_.coarsest == BALEEN_F64;
+      BALEEN_TRY_ASSIGN(Record record, run({.shake = shake, .keeps = keeps, .followed = follows_ ? &many_ : nullptr}));
       shaken_.push_back({&further_.emplace_back(std::move(record)), roundings});
     }
     return judged_now();
   }
-  /// Of what an optimizer makes of single elements that are noise. Runs again keep gradients.
-  Result<Judgement> beside_louder() {
+  /// Of what an optimizer makes of single elements that are noise, if such are of the gradient behind what differs. The
+  /// first reference runs again, to keep its gradients.
+  Result<Judgement> beside_louder(const Judgement& judgement) {
     BALEEN_TRY_ASSIGN(const Record own, run({.keeps = true}));
-    BALEEN_TRY_ASSIGN(const Record other, run({.shake = rounding_of(BALEEN_F64), .keeps = true}));
-    loud_ = loud_noise(own, other);
-    if (!loud_.names.empty()) {
-      BALEEN_TRY_ASSIGN(louder_, run({.followed = &loud_.gradients}));
-    }
+    loud_ = loud_noise(own, *shaken_.front().record);
+    if (!is_of(loud_.names, own, judgement.updated->first, judgement.updated->second)) return judgement;
+    BALEEN_TRY_ASSIGN(louder_, run({.followed = &loud_.gradients}));
     return judged_now();
   }
   /// A graph that cannot be rounded has no such reference.

@@ -107,12 +107,12 @@ class Judge {
   /// gradients and losses that come of it, and by the copies of other ranks.
   bool is_judged(Record::List list) const { return exact_ || list == Record::gradients; }
   /// Of a tensor whose norm is `norm`, of which both are shown as parts. `cause` is asked for where it differs first.
-  void see_tensor(Record::List list, double difference, double limit, double norm, const std::string& place,
-                  const std::function<std::string()>& cause) {
+  void see_tensor(Record::List list, const std::string& name, double difference, double limit, double norm,
+                  const std::string& place, const std::function<std::string()>& cause) {
     Found& found = is_judged(list) ? tensors_[list] : shown_[list];
     const double whole = std::max(norm, 1e-300);
     if (!found.see(difference / whole, limit / whole, place) || !is_judged(list)) return;
-    result_.is_of_update = result_.is_of_update || (!result_.difference && list != Record::gradients);
+    if (!result_.difference && list != Record::gradients) result_.updated.emplace(list, name);
     differ(*found.first() + cause());
   }
 
@@ -285,7 +285,7 @@ class Judge {
         return distance(x.tensors[list][t], y.tensors[list][t]);
       };
       const double away = is_judged(list) ? nearest(i, limit, place, between) : between(a, b);
-      see_tensor(list, away, limit, one.norm(), place, [&] { return cause(i, list, t); });
+      see_tensor(list, names[t], away, limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, least, whole, place);
     }
   }
@@ -441,7 +441,8 @@ class Judge {
         const Away away(a, b);
         const double grown = t < grown_[list].size() ? grown_[list][t] : 0;
         const double limit = tensor_limit(list, away.norm, 0) + kRoundings * grown;
-        see_tensor(list, away.distance, limit, away.norm, away.place(what), [] { return std::string(); });
+        see_tensor(list, one_.names[list][t], away.distance, limit, away.norm, away.place(what),
+                   [] { return std::string(); });
       }
   }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/cli/verify_record.hpp"
@@ -12,7 +13,8 @@ namespace baleen::app {
 struct Judgement {
   std::string summary;                    ///< the largest differences for people, a line each
   std::optional<std::string> difference;  ///< the first that is too large, in the order of the run; nothing: equal
-  bool is_of_update = false;              ///< that is a parameter or a state, and what gradients there are is right
+  /// That is a parameter or a state after a step, and what gradients there are is right: which it is.
+  std::optional<std::pair<Record::List, std::string>> updated = {};
 };
 
 /// A further reference, whose parameters began with each changed by this many roundings.

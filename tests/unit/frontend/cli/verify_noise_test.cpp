@@ -49,11 +49,11 @@ TEST(VerifyNoise, AllowsWhatAnUpdateMakesOfIt) {
     EXPECT_NE(right.summary.find("ill-conditioned, for elements of their gradients are rounding noise: `a"),
               std::string::npos);
     EXPECT_TRUE(judged(list, 0, 2.1e-3).difference);
-    EXPECT_TRUE(judged(list, 0, 2.1e-3).is_of_update);
+    EXPECT_EQ(judged(list, 0, 2.1e-3).updated, (std::pair{list, record_in(BALEEN_F64).names[list][0]}));
     EXPECT_TRUE(judged(list, 1, 1.9e-3).difference) << "its gradient has no noise";
   }
   EXPECT_TRUE(judged(Record::gradients, 0, 1.9e-3).difference);
-  EXPECT_FALSE(judged(Record::gradients, 0, 1.9e-3).is_of_update);
+  EXPECT_FALSE(judged(Record::gradients, 0, 1.9e-3).updated);
 }
 
 }  // namespace
