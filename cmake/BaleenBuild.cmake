@@ -155,6 +155,7 @@ function(baleen_add_test_plugin)
     set(A_FOLDER ${CMAKE_CURRENT_BINARY_DIR})
   endif()
   set_target_properties(baleen_${A_KIND}_${A_NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${A_FOLDER})
+  target_include_directories(baleen_${A_KIND}_${A_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
 endfunction()
 
 # How cases share the machine (scripts/testing/run.py): one that computes takes ten places, of ten a processor and eight; one

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "baleen/data.hpp"
+#include "support/endless_rows.hpp"
 
 BALEEN_DESCRIPTOR("data", "passing", "1.0.0", "Apache-2.0", "Rows that pass, for tests", -1, "", BALEEN_NO_OPTIONS);
 
@@ -15,18 +16,7 @@ class Passing : public Dataset, public Digested {
  public:
   static Result<std::unique_ptr<Passing>> create(const Host&, const Settings&) { return std::make_unique<Passing>(); }
 
-  Result<baleen_dataset_info_t> info() const override {
-    baleen_dataset_info_t info{};
-    info.size = sizeof info;
-    info.field_count = 2;
-    info.fields[0] = make_field("features", BALEEN_F32, {1}, {""});
-    info.fields[1] = make_field("label", BALEEN_I32, {}, {});
-    info.rows[BALEEN_TRAIN] = 1 << 20;
-    info.classes = 2;
-    info.units_per_row = 1;
-    copy_text(info.unit, "rows");
-    return info;
-  }
+  Result<baleen_dataset_info_t> info() const override { return test::endless_rows(); }
   std::uint64_t digest() const override { return 1; }
   Status read(baleen_split_t, std::int64_t first, std::int64_t count, void* const* buffers) const override {
     std::int64_t most = most_;

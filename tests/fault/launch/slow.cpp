@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "baleen/data.hpp"
+#include "support/endless_rows.hpp"
 
 BALEEN_DESCRIPTOR("data", "slow", "1.0.0", "Apache-2.0", "Rows that come late on one rank", -1, "",
                   BALEEN_OPTION("rank", BALEEN_OPTION_INT, 0, -1, 99, "0", "", "",
@@ -37,18 +38,7 @@ class Slow : public Dataset, public Tokens, public Digested {
   Slow(bool is_late, std::int64_t row, double seconds, std::string mark)
       : is_late_(is_late), row_(row), seconds_(is_late ? seconds : 0), mark_(std::move(mark)) {}
 
-  Result<baleen_dataset_info_t> info() const override {
-    baleen_dataset_info_t info{};
-    info.size = sizeof info;
-    info.field_count = 2;
-    info.fields[0] = make_field("features", BALEEN_F32, {1}, {""});
-    info.fields[1] = make_field("label", BALEEN_I32, {}, {});
-    info.rows[BALEEN_TRAIN] = 1 << 20;
-    info.classes = 2;
-    info.units_per_row = 1;
-    copy_text(info.unit, "rows");
-    return info;
-  }
+  Result<baleen_dataset_info_t> info() const override { return test::endless_rows(); }
   std::uint64_t digest() const override { return 1; }  // without it rows would be read before the training
   Status read(baleen_split_t, std::int64_t first, std::int64_t count, void* const* buffers) const override {
     if (first >= row_ && seconds_ > 0) {
