@@ -50,7 +50,9 @@ Status graph(const GraphOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   job.working_budget = setup.manifest.working_budget();
   PassPrinter printer(options.passes, job.mesh);
-  BALEEN_TRY_ASSIGN(const Plan plan, make_plan(std::move(job), setup.registry, printer.observer()));
+  const auto made = make_plan(std::move(job), setup.registry, printer.observer());
+  if (!made) return at_its_axis(made.error(), setup.manifest);
+  const Plan& plan = *made;
   BALEEN_TRY(printer.finish());
   for (const std::string& note : plan.notes) setup.log.info(note);
   if (plan.lack.is_asked)

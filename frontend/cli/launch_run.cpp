@@ -73,9 +73,10 @@ Result<LaunchOrder> plan_launch(const RankOptions& options, const Setup& setup, 
   BALEEN_TRY(check_words(options.host, manifest.hosts.size()));
   const ManifestHost& own = manifest.hosts[static_cast<std::size_t>(options.host.index.value_or(0))];
   BALEEN_TRY(check_ranks(own));
-  auto cpus = choose_cpus(usable_cpus(), own.cores);
+  auto cpus = choose_cpus(usable_cpus(), own.cores, own.cores_where);
+  if (!cpus && manifest.hosts.size() == 1) return cpus.error();
   LaunchOrder order;
-  if (!cpus) order.obstacle = cpus.error().message;
+  if (!cpus) order.obstacle = cpus.error().text();
   CpuShares shares = share_cpus(cpus ? *std::move(cpus) : usable_cpus(), static_cast<int>(own.ranks), threads);
   order.command = setup.command;
   order.mark = kRankMark;

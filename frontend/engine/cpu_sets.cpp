@@ -42,6 +42,21 @@ std::optional<std::set<int>> numbers_of(const std::string& list) {
   return numbers;
 }
 
+/// "0-3,8"
+std::string list_of(const std::vector<Cpu>& cpus) {
+  std::set<int> numbers;
+  for (const Cpu& cpu : cpus) numbers.insert(cpu.number);
+  std::string list;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const int first = *at;
+    int last = first;
+    while (++at != numbers.end() && *at == last + 1) ++last;
+    list += (list.empty() ? "" : ",") + std::to_string(first);
+    if (last > first) list += "-" + std::to_string(last);
+  }
+  return list;
+}
+
 using Set = std::vector<Cpu>;
 
 /// What is not cut.
@@ -84,26 +99,27 @@ void cut(const Set& cpus, int ranks, std::span<const Unit> units, std::vector<Se
 
 }  // namespace
 
-Result<std::set<int>> cpu_numbers(const std::string& list) {
+Result<std::set<int>> cpu_numbers(const std::string& list, const std::string& where) {
   auto numbers = numbers_of(list);
-  if (!numbers) return invalid("`" + list + "` is no list of processors like \"0-3,8\"");
+  if (!numbers) return invalid("`" + list + "` is no list of processors like \"0-3,8\"", where);
   return *std::move(numbers);
 }
 
-Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list) {
+Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list, const std::string& where) {
   if (list.empty()) return cpus;
-  BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(list));
+  BALEEN_TRY_ASSIGN(const std::set<int> numbers, cpu_numbers(list, where));
   std::set<int> missing = numbers;
   for (const Cpu& cpu : cpus) missing.erase(cpu.number);
   if (!missing.empty())
     return invalid("`" + list + "` names processor " + std::to_string(*missing.begin()) +
-                   ", which this host lacks or this process may not use");
+                       ", which this host lacks or this process may not use; there are " + list_of(cpus),
+                   where);
   std::erase_if(cpus, [&](const Cpu& cpu) { return !numbers.contains(cpu.number); });
   return cpus;
 }
 
-Status keep_to_cpus(const std::string& list) {
-  BALEEN_TRY_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(usable_cpus(), list));
+Status keep_to_cpus(const std::string& list, const std::string& where) {
+  BALEEN_TRY_ASSIGN(const std::vector<Cpu> cpus, choose_cpus(usable_cpus(), list, where));
   return keep_to(cpus);
 }
 

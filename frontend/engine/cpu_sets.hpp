@@ -9,15 +9,15 @@
 
 namespace baleen {
 
-/// The numbers in a list in the kernel's way, "0-3,8". INVALID where it is no such list.
-Result<std::set<int>> cpu_numbers(const std::string& list);
+/// The numbers in a list in the kernel's way, "0-3,8", which stands at `where`. INVALID where it is no such list.
+Result<std::set<int>> cpu_numbers(const std::string& list, const std::string& where = {});
 
 /// Those of `cpus` that `list` names. Empty: all. INVALID where it is no list of `cpu_numbers`, or names a processor
 /// that is not among them.
-Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list);
+Result<std::vector<Cpu>> choose_cpus(std::vector<Cpu> cpus, const std::string& list, const std::string& where = {});
 
 /// Keeps this thread, and those it makes from now on, to the processors of a list as above.
-Status keep_to_cpus(const std::string& list);
+Status keep_to_cpus(const std::string& list, const std::string& where = {});
 
 struct CpuShares {
   int threads = 1;                     ///< of each rank

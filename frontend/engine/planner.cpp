@@ -20,6 +20,7 @@
 #include "frontend/engine/fit.hpp"
 #include "frontend/engine/host_device.hpp"
 #include "frontend/engine/process_memory.hpp"
+#include "frontend/engine/ranks.hpp"
 #include "frontend/engine/threads.hpp"
 
 namespace baleen::app {
@@ -198,7 +199,7 @@ class Planner {
     if (auto given = member.settings(seed_, place); !given) return std::move(given).error();
     if (manifest_.ranks() > 1)
       if (const Status shared = share_threads_of(member, host.ranks, host.cores); !shared)
-        return Error{shared.error().code, "`cores` of host " + host.name + ": " + shared.error().message, host.where};
+        return Error{shared.error().code, shared.error().message, host.cores_where};
     BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
     BALEEN_TRY_ASSIGN(device_, Device::describe(prepared_.compute.plugin, *settings.get()));
     device_host_ = index;
@@ -242,7 +243,11 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   Planner planner(prepared, options, setup, job.seed);
   now_doing("planning");
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
-  const auto make = [&](Job one) { return make_plan(std::move(one), setup.registry); };
+  const auto make = [&](Job one) -> Result<Plan> {
+    auto made = make_plan(std::move(one), setup.registry);
+    if (!made) return at_its_axis(made.error(), setup.manifest);
+    return made;
+  };
   std::vector<PlannedClass> classes;
   BALEEN_TRY_ASSIGN(const Plan made, plan_to_fit(std::move(job), make, [&](const Plan& plan) -> Result<MemoryNeed> {
                       BALEEN_TRY_ASSIGN(classes, planner.count_all(plan, exact, marks));

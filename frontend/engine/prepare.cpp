@@ -45,6 +45,14 @@ Status check_transport(const Registry& registry, const Manifest& manifest, const
   return check_options(transport);
 }
 
+/// That what the hosts have as `cores` are lists, whichever host this is.
+Status check_cores(const Manifest& manifest) {
+  for (const ManifestHost& host : manifest.hosts)
+    if (!host.cores.empty())
+      if (const auto numbers = cpu_numbers(host.cores, host.cores_where); !numbers) return numbers.error();
+  return {};
+}
+
 /// The manifest as it holds on this host.
 Result<Manifest> own_manifest(const RankOptions& options, const Setup& setup) {
   const Manifest& manifest = setup.manifest;
@@ -68,6 +76,7 @@ Result<PreparedTransport> open_ranks(const RankOptions& options, const Setup& se
 
 Result<PreparedTransport> prepare_transport(const RankOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const Manifest manifest, own_manifest(options, setup));
+  BALEEN_TRY(check_cores(manifest));
   BALEEN_TRY(check_transport(setup.registry, manifest, options));
   return open_ranks(options, setup, manifest);
 }
@@ -77,8 +86,9 @@ Result<Prepared> prepare(const ScriptOptions& options, const Setup& setup) {
   if (!fs::exists(options.script, code)) return Error{BALEEN_NOT_FOUND, "no such script", options.script.string()};
   if (!fs::is_regular_file(options.script, code)) return invalid("not a file", options.script.string());
   BALEEN_TRY_ASSIGN(const Manifest manifest, own_manifest(options, setup));
-  const std::string& cores = manifest.hosts.front().cores;
-  if (manifest.ranks() == 1 && !cores.empty()) BALEEN_TRY(keep_to_cpus(cores));
+  BALEEN_TRY(check_cores(manifest));
+  const ManifestHost& first = manifest.hosts.front();
+  if (manifest.ranks() == 1 && !first.cores.empty()) BALEEN_TRY(keep_to_cpus(first.cores, first.cores_where));
   BALEEN_TRY(check_transport(setup.registry, manifest, options));
   BALEEN_TRY_ASSIGN(Member compute, choose_compute(setup.registry, manifest, options.flags));
   share_threads(compute, setup);

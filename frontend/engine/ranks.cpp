@@ -73,6 +73,12 @@ Result<Mesh> mesh_of(const Manifest& manifest) {
                  where);
 }
 
+Error at_its_axis(Error error, const Manifest& manifest) {
+  for (const ManifestAxis& axis : manifest.mesh)
+    if (error.where == "mesh." + axis.name) error.where = axis.where;
+  return error;
+}
+
 Result<std::unique_ptr<Ranks>> Ranks::connect(const RankOptions& options, const Setup& setup, const Opened& transport,
                                               Mesh mesh) {
   auto ranks = std::unique_ptr<Ranks>(new Ranks(*setup.link));

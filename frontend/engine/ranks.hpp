@@ -15,6 +15,9 @@ namespace baleen::app {
 /// The manifest's mesh. Fails where its product is not the number of ranks.
 Result<Mesh> mesh_of(const Manifest& manifest);
 
+/// What the plan says of a mesh axis, which it knows by name ("mesh.data"), with the axis's place in the manifest.
+Error at_its_axis(Error error, const Manifest& manifest);
+
 /// What ranks plan alike: a line for each op of each graph, as it is laid out.
 std::string plan_lines(const Plan& plan);
 

@@ -33,6 +33,7 @@ Status read_host_key(const TomlEntry& entry, ManifestHost& host) {
     BALEEN_TRY_ASSIGN(host.address, as_string(entry));
   } else if (entry.key == "cores") {
     BALEEN_TRY_ASSIGN(host.cores, as_string(entry));
+    host.cores_where = entry.where;
   } else if (entry.key == "compute") {
     BALEEN_TRY(read_options(entry, host.compute));
   } else if (entry.key == "transport") {

@@ -2,6 +2,7 @@
 #include "frontend/toml/manifest.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iterator>
 #include <system_error>
@@ -92,6 +93,9 @@ class Reader {
       for (const TomlEntry& part : entries(*parts)) BALEEN_TRY(read_axis(part, name + "."));
       return {};
     }
+    const auto is_word = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+    if (entry.key.empty() || !std::ranges::all_of(name, is_word))
+      return invalid("the axis `" + name + "` needs a name of letters, digits, `_` and `-`", entry.key_where);
     if (name == kMicroAxis)
       return invalid("the axis `micro` is made by the plan; it cannot stand in a mesh", entry.key_where);
     BALEEN_TRY_ASSIGN(const std::int64_t size, as_count(entry));
@@ -211,7 +215,10 @@ class Reader {
       if (product > kMostRanks)
         return invalid("the mesh has more than " + std::to_string(kMostRanks) + " ranks", axis.where);
     }
-    if (has_mesh_ && !out_.names_hosts) out_.hosts.front().ranks = product;
+    if (has_mesh_ && !out_.names_hosts) {
+      out_.hosts.front().ranks = product;
+      out_.hosts.front().where = mesh_where_;
+    }
     if (product == out_.ranks()) return {};
     const std::string hosts = "the hosts have " + std::to_string(out_.ranks()) + " ranks";
     if (!has_mesh_)

@@ -20,6 +20,7 @@ struct ManifestHost {
   std::string where;
   std::string address = {};  ///< as the other hosts reach it; empty: by its name
   std::string cores = {};    ///< processors that its ranks may use, as "0-3,8"; empty: all
+  std::string cores_where = {};
   /// Options that stand above the sections' on this host.
   UserValues compute = {}, transport = {};
 };

@@ -48,6 +48,31 @@ TEST_F(BadManifest, SaysOfCheckpointsWhatIsNotThere) {
   expect_refused(run("[checkpoint]\nkeep = -1\n"), ":2:8: checkpoint: option `keep` must be from 0 to 1e+09, not -1");
 }
 
+TEST_F(BadManifest, NamesAnAxisThatIsNone) {
+  for (const char* name : {"\"\"", "\"a b\"", "\"d\u00e4ta\""})
+    EXPECT_NE(run(std::string("[mesh]\n") + name + " = 2\n").err.find(":2:1: the axis `"), std::string::npos) << name;
+  expect_refused(run("[mesh]\n\"a b\" = 2\n"), ":2:1: the axis `a b` needs a name of letters, digits, `_` and `-`");
+  expect_refused(run("[mesh]\ndata = 1_000_000\n"), ":1:1: host `localhost` is to start 1000000 ranks, whose ");
+}
+
+TEST_F(BadManifest, NamesProcessorsThatAreNone) {
+  for (const std::string ranks : {"1", "2"}) {
+    const auto with = [&](const std::string& cores) {
+      return "[mesh]\ndata = " + ranks + "\n[[cluster.hosts]]\nname = \"localhost\"\nranks = " + ranks +
+             "\ncores = \"" + cores + "\"\n";
+    };
+    expect_refused(run(with("zero")), ":6:9: `zero` is no list of processors like \"0-3,8\"");
+    expect_refused(run(with("3-1")), ":6:9: `3-1` is no list of processors like \"0-3,8\"");
+    expect_refused(run(with("4000")),
+                   ":6:9: `4000` names processor 4000, which this host lacks or this process may not use; there are ");
+  }
+  const std::string hosts =
+      "[mesh]\ndata = 2\n[cluster]\nport = 4000\n[[cluster.hosts]]\nname = \"localhost\"\n"
+      "[[cluster.hosts]]\nname = \"b\"\ncores = \"0-\"\n";
+  expect_refused(run(hosts, {"--host-index", "0", "--secret-file", script_}),
+                 ":9:9: `0-` is no list of processors like \"0-3,8\"");
+}
+
 TEST_F(BadManifest, HasAWrongType) {
   expect_refused(run("[mesh]\ndata = \"two\"\n"), ":2:8: `data` must be a whole number, not a string");
 }

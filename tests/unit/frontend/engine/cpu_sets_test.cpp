@@ -111,7 +111,8 @@ TEST(CpuSets, AreChosenByAList) {
   EXPECT_EQ(choose_cpus(two_packages(2), "")->size(), 8u);
   const auto missing = choose_cpus(two_packages(2), "6-9");
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().message, "`6-9` names processor 8, which this host lacks or this process may not use");
+  EXPECT_EQ(missing.error().message,
+            "`6-9` names processor 8, which this host lacks or this process may not use; there are 0-7");
   for (const std::string bad : {"x", "-", "1-", "3-1", "1,,2", "1,", ",1", "1 2", "-1", "99999999999"})
     EXPECT_FALSE(choose_cpus(two_packages(2), bad)) << bad;
 }
