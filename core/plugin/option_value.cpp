@@ -54,6 +54,10 @@ Status check_string(const Option& option, const UserValue& value) {
   if (const auto* one = get<std::string>(value)) return check_choice(option, *one, value.where);
   if (option.member())
     return get<UserMember>(value) ? Status() : wrong_type(option, value, "a plugin's name, with options or without");
+  if (get<bool>(value) || get<std::int64_t>(value) || get<double>(value))
+    return invalid(named(option) + " takes a string; write " + value.text() + " in quotes, as in " + option.name +
+                       " = \"" + value.text() + "\"",
+                   value.where);
   const auto* list = get<std::vector<std::string>>(value);
   if (!list || !option.many())
     return wrong_type(option, value, option.many() ? "a string or a list of strings" : "a string");

@@ -74,6 +74,9 @@ Status refuse_binary(std::string_view text, const std::string& path) {
   BALEEN_TRY(sdk::refuse_packed(text, path));
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     return invalid("is text in UTF-16; save it in UTF-8", path);
+  const std::string_view begin = trimmed(text.substr(0, 64));
+  if (begin.starts_with("{\"") || begin.starts_with("[{") || begin.starts_with("[\n"))
+    return invalid("is JSON; a table is read from a CSV file", path);
   const std::size_t zero = text.find('\0');
   if (zero == text.npos) return {};
   return invalid("is a binary file (its byte " + std::to_string(zero) + " is 0); a table is read from a CSV file",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace baleen::table {
@@ -99,6 +100,15 @@ Result<std::vector<std::int32_t>> numbers_of(const Column& column, const std::ve
   return numbers;
 }
 
+/// As fp32, in which models read it.
+Result<float> narrowed(double number, const std::string& name, const std::string& place) {
+  const auto narrow = static_cast<float>(number);
+  if (std::isfinite(narrow)) return narrow;
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return invalid("column `" + name + "` holds " + text + ", above what fp32 can hold; scale the column", place);
+}
+
 /// Writes the features of one column, beside those of the others, for all rows.
 Status write_feature(const Table& table, const Column& column, const FeatureFacts& facts, bool normalize,
                      const std::vector<std::size_t>& order, float* out, std::size_t stride) {
@@ -111,7 +121,8 @@ Status write_feature(const Table& table, const Column& column, const FeatureFact
     const bool missing = column.is_missing(row);
     if (facts.numeric) {
       const double number = missing ? facts.mean : column.numbers[row];
-      out[0] = static_cast<float>(normalize ? (number - facts.mean) / facts.deviation : number);
+      const double shown = normalize ? (number - facts.mean) / facts.deviation : number;
+      BALEEN_TRY_ASSIGN(out[0], narrowed(shown, column.name, table.place(row)));
       if (facts.marks_missing) out[1] = missing ? 1.0F : 0.0F;
     } else {
       const auto missed = facts.marks_missing ? facts.categories.size() : static_cast<std::size_t>(facts.most_frequent);
@@ -136,7 +147,10 @@ Status encode_label(const Table& table, const EncodingOptions& options, const Fa
   if (!label.first_missing.empty())
     return invalid("the label column `" + label.name + "` lacks a value", label.first_missing);
   if (!options.classify) {
-    for (std::size_t row : order) out.targets.push_back(static_cast<float>(label.numbers[row]));
+    for (std::size_t row : order) {
+      BALEEN_TRY_ASSIGN(const float target, narrowed(label.numbers[row], label.name, table.place(row)));
+      out.targets.push_back(target);
+    }
     return {};
   }
   if (!label.numeric) {

@@ -10,6 +10,7 @@
 
 #include "baleen/data.hpp"
 #include "baleen/permutation.hpp"
+#include "doubts.hpp"
 #include "encoding.hpp"
 #include "ids.hpp"
 
@@ -158,16 +159,19 @@ std::vector<std::size_t> split(std::size_t rows, std::size_t held_out) {
 
 class TableDataset : public Dataset, public Ragged, public Digested, public Learned {
  public:
-  static Result<std::unique_ptr<TableDataset>> create(const Host&, const Settings& settings) {
+  static Result<std::unique_ptr<TableDataset>> create(const Host& host, const Settings& settings) {
     BALEEN_TRY_ASSIGN(Table table, load(settings));
     BALEEN_TRY_ASSIGN(const IdOptions ids, id_options(table, settings));
     BALEEN_TRY_ASSIGN(const EncodingOptions options, choose(table, settings, ids));
+    BALEEN_TRY(check_names(table, options));
     table.read(options.label);
     for (const std::size_t number : options.features) table.read(number);
     auto dataset = std::make_unique<TableDataset>();
     const std::vector<std::size_t> order = dataset->split_rows(table, settings);
-    BALEEN_TRY_ASSIGN(dataset->facts_,
-                      learn(table, options, order, static_cast<std::size_t>(dataset->rows_[BALEEN_TRAIN])));
+    const auto train = static_cast<std::size_t>(dataset->rows_[BALEEN_TRAIN]);
+    BALEEN_TRY_ASSIGN(dataset->facts_, learn(table, options, order, train));
+    for (const std::string& doubt : doubts_of(table, options, dataset->facts_, order, train))
+      host.log(BALEEN_WARNING, table.where + ": " + doubt);
     BALEEN_TRY(dataset->fill(table, settings, options, ids, order));
     return dataset;
   }
@@ -178,6 +182,7 @@ class TableDataset : public Dataset, public Ragged, public Digested, public Lear
     BALEEN_TRY_ASSIGN(const IdOptions ids, id_options(table, settings));
     BALEEN_TRY_ASSIGN(const EncodingOptions options,
                       choose_known(table, settings, facts, given.use != BALEEN_LEARNED_NO_TARGET));
+    BALEEN_TRY(check_names(table, options));
     auto dataset = std::make_unique<TableDataset>();
     std::vector<std::size_t> order = dataset->split_rows(table, settings);
     if (given.takes_all_rows()) {

@@ -116,7 +116,9 @@ Status Corpus::add_text(const Settings& settings, std::string_view option) {
       continue;
     }
     if (!tokens) {
-      const Status text = refuse_packed(contents.text(), candidate.path);
+      const bool is_wide = contents.text().starts_with("\xff\xfe") || contents.text().starts_with("\xfe\xff");
+      const Status text = is_wide ? invalid("is text in UTF-16; save it in UTF-8", candidate.path)
+                                  : refuse_packed(contents.text(), candidate.path);
       if (!candidate.named && (!text || looks_binary(contents.bytes()))) continue;
       BALEEN_TRY(text);
     }

@@ -41,6 +41,7 @@ Result<FileBytes> FileBytes::open(const std::string& path) {
   if (!file) return failed("cannot open", path);
   struct stat facts {};
   if (::fstat(file.get(), &facts) != 0) return failed("cannot stat", path);
+  if (S_ISFIFO(facts.st_mode)) return invalid("is a pipe; text is read from files, by each rank", path);
   if (!S_ISREG(facts.st_mode)) return invalid("is not a regular file", path);
   FileBytes result;
   const auto size = static_cast<std::size_t>(facts.st_size);

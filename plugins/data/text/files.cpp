@@ -64,7 +64,8 @@ Error nothing_found(const std::string& path, const Extensions& extensions) {
   std::string message = "no file found";
   if (!extensions.empty()) {
     message += " that ends in";
-    for (std::string_view extension : extensions) message += " ." + std::string(extension);
+    for (std::string_view extension : extensions)
+      message += (extension.starts_with('.') ? " " : " .") + std::string(extension);
   }
   return {BALEEN_NOT_FOUND, message, path};
 }

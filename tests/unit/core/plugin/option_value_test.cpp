@@ -73,6 +73,11 @@ TEST(CheckOption, TakesAPathInPlaceOfAWord) {
 TEST(CheckOption, TakesAListOnlyWhereManyAreAllowed) {
   Option many = option(BALEEN_OPTION_STRING);
   const std::vector<std::string> list = {"a", "b"};
+  for (const UserValue::Data& bare : {UserValue::Data(std::int64_t{3}), UserValue::Data(false)}) {
+    const std::string text = UserValue{bare, ""}.text();
+    EXPECT_EQ(checked(many, bare),
+              "a.toml:1:2: option `x` takes a string; write " + text + " in quotes, as in x = \"" + text + "\"");
+  }
   EXPECT_EQ(checked(many, list), "a.toml:1:2: option `x` takes a string, not a list of strings ([\"a\", \"b\"])");
   many.flags = BALEEN_OPTION_MANY;
   EXPECT_EQ(checked(many, list), "ok");

@@ -63,6 +63,8 @@ TEST_F(BadTable, SaysWhatIsGivenInsteadOfCsv) {
   EXPECT_EQ(failure_with(with("\xff\xfe"
                               "1\0"sv)),
             path + ": is text in UTF-16; save it in UTF-8");
+  for (const char* json : {"{\"a\": 1}\n", "[{\"a\": 1}]\n", "[\n{\"a\": 1}]\n"})
+    EXPECT_EQ(failure_with(json), path + ": is JSON; a table is read from a CSV file");
   EXPECT_EQ(failure_with(with("1,2\n3\0"sv)),
             path + ": is a binary file (its byte 5 is 0); a table is read from a CSV file");
 }
@@ -102,6 +104,49 @@ TEST_F(BadTable, WaitsForNoPipe) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   settings.set("path", "t.csv");
   EXPECT_EQ(failure(), path + ": is a pipe; a table is read from a file");
+}
+
+/// They may be meant, so they are told.
+TEST_F(BadTable, TellsOfNumbersThatAreReadAsCategories) {
+  EXPECT_EQ(failure_with("a,b\n1,0\n2,1\n\"1,5\",1\n"), "");
+  ASSERT_EQ(plugin.host->logged().size(), 1u);
+  EXPECT_EQ(plugin.host->logged()[0], path + ": column `a` is read as 3 categories, since it holds `1,5` (" + path +
+                                          ":4) among 2 numbers; mend the value where it should be one");
+  EXPECT_EQ(failure_with("a,b\n1,0\nx,1\ny,1\n"), "");
+  EXPECT_EQ(plugin.host->logged().size(), 1u) << "most are names";
+}
+
+TEST_F(BadTable, TellsOfClassesThatAreHeldOut) {
+  std::size_t told = 0;
+  // One of the rows is held out, and one after the other is the odd one.
+  settings.set("held_out", 0.1);
+  for (int odd = 0; odd < 10; ++odd) {
+    std::string rows = "a,b\n";
+    for (int i = 0; i < 10; ++i) rows += std::to_string(i) + (i == odd ? ",odd\n" : ",even\n");
+    EXPECT_EQ(failure_with(rows), "");
+    told = plugin.host->logged().size();
+    if (told > 0) break;
+  }
+  ASSERT_EQ(told, 1u);
+  EXPECT_EQ(plugin.host->logged()[0], path +
+                                          ": class `odd` of column `b` stands in held-out rows alone, so nothing is "
+                                          "learned of it; give more rows of it, or change `held_out`");
+}
+
+TEST_F(BadTable, RefusesTwoColumnsOfOneName) {
+  EXPECT_EQ(failure_with("a,b,a,c\n1,2,3,4\n"),
+            path + ": columns 1 and 3 are both called `a`; rename one in the header");
+  settings.set("label", "c");
+  settings.set("features", "b");
+  EXPECT_EQ(failure_with("a,b,a,c\n1,2,3,4\n"), "") << "neither is used";
+}
+
+TEST_F(BadTable, RefusesNumbersThatModelsCannotRead) {
+  EXPECT_EQ(failure_with("a,b\n1,0\n-1e39,1\n"),
+            path + ":3: column `a` holds -1e+39, above what fp32 can hold; scale the column");
+  settings.set("task", "regress");
+  EXPECT_EQ(failure_with("a,b\n1,0\n2,1e39\n"),
+            path + ":3: column `b` holds 1e+39, above what fp32 can hold; scale the column");
 }
 
 TEST_F(BadTable, RefusesTheLabelOrARepeatAmongFeatures) {

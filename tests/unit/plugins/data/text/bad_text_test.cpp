@@ -77,6 +77,26 @@ TEST_F(BadText, SaysHowLongTheHeldOutTextMustBe) {
             "`context`, or `held_out` = 0");
 }
 
+TEST_F(BadText, RefusesWideCharacters) {
+  for (const std::string mark : {"\xff\xfe", "\xfe\xff"}) {
+    settings.set("path", folder.write("wide.txt", mark + std::string(400, 'x')));
+    EXPECT_EQ(failure(), folder / "wide.txt" + ": is text in UTF-16; save it in UTF-8");
+  }
+}
+
+TEST_F(BadText, NamesExtensionsWithOneDot) {
+  folder.write("t/a.md", "text");
+  settings.set("path", "t").set("extensions", ".txt\nrst");
+  EXPECT_EQ(failure(), folder / "t" + ": no file found that ends in .txt .rst");
+}
+
+TEST_F(BadText, WaitsForNoPipe) {
+  const std::string path = folder / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  settings.set("path", path);
+  EXPECT_EQ(failure(), path + ": is a pipe; text is read from files, by each rank");
+}
+
 TEST_F(BadText, NamesAnUnreadableFile) {
   const std::string path = folder.write("t/secret.txt", "text");
   ::chmod(folder.path().c_str(), 0755);
