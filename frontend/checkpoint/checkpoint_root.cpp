@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kStep = "step-", kPartial = ".partial-", kToken = ".seen-";
+constexpr std::string_view kStep = "step-", kPartial = ".partial-", kToken = ".seen-", kAside = ".best";
 constexpr std::size_t kDigits = 9;
 constexpr const char *kLatest = "latest", *kBest = "best", *kLock = ".lock";
 
@@ -44,6 +44,13 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   const auto [last, code] = std::from_chars(name.data() + kStep.size(), end, step);
   if (code != std::errc() || last != end || CheckpointRoot::name_of(step) != name) return std::nullopt;
   return step;
+}
+
+/// Of the best one of a step, once another of that step has its place.
+std::string aside_of(const std::string& name) { return name + std::string(kAside); }
+
+bool is_aside(const std::string& name) {
+  return name.ends_with(kAside) && step_of(name.substr(0, name.size() - kAside.size()));
 }
 
 /// Whether CheckpointRoot::partial gives such names.
@@ -150,8 +157,9 @@ Result<std::optional<fs::path>> CheckpointRoot::latest() const {
   }
   std::string name = contents(file);
   while (!name.empty() && name.back() == '\n') name.pop_back();
-  const fs::path path = folder_ / name;
-  if (step_of(name) && fs::is_directory(path, failure)) return std::optional(path);
+  if (step_of(name))
+    for (const fs::path& path : {folder_ / name, folder_ / aside_of(name)})
+      if (fs::is_directory(path, failure)) return std::optional(path);
   std::string known;
   for (const FoundCheckpoint& one : list()) known += (known.empty() ? "" : ", ") + one.path.filename().string();
   return Error{BALEEN_NOT_FOUND,
@@ -167,13 +175,21 @@ std::optional<BestCheckpoint> CheckpointRoot::best() const {
     return std::nullopt;
   BestCheckpoint best{json["name"].get<std::string>(), json["held_out_loss"].get<double>()};
   std::error_code failure;
-  if (!step_of(best.name) || !fs::is_directory(folder_ / best.name, failure)) return std::nullopt;
-  return best;
+  if (!step_of(best.name)) return std::nullopt;
+  for (const std::string& name : {aside_of(best.name), best.name})
+    if (fs::is_directory(folder_ / name, failure)) return BestCheckpoint{name, best.loss};
+  return std::nullopt;
 }
 
 Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const ShardFormat& format) {
   const fs::path target = folder_ / name_of(step);
   BALEEN_TRY(sync_folder(partial));
+  // The best stays what was measured. `latest` and `best` find it under its other name from this moment on.
+  if (const auto best = this->best(); best && best->name == name_of(step)) {
+    const fs::path aside = folder_ / aside_of(best->name);
+    if (::rename(target.c_str(), aside.c_str()) != 0) return system_error("cannot be made from " + best->name, aside);
+    BALEEN_TRY(sync_folder(folder_));
+  }
   if (::rename(partial.c_str(), target.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) return system_error("cannot rename to its place", target);
     // One of this step is there. The two change places at once, so that there is one at any time.
@@ -186,7 +202,10 @@ Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const
   return replace_file(folder_ / kLatest, name_of(step) + "\n");
 }
 
-Status CheckpointRoot::set_best(const BestCheckpoint& best) {
+Status CheckpointRoot::set_best(const BestCheckpoint& best, const ShardFormat& format) {
+  const fs::path earlier = folder_ / aside_of(best.name);
+  std::error_code failure;
+  if (fs::is_directory(earlier, failure)) BALEEN_TRY(format.remove(earlier.string()));
   return replace_file(folder_ / kBest, nlohmann::json{{"name", best.name}, {"held_out_loss", best.loss}}.dump() + "\n");
 }
 
@@ -203,6 +222,13 @@ Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
     const bool stays = ++good <= keep || (latest && one.path == *latest) || (best && one.path.filename() == best->name);
     if (!stays) BALEEN_TRY(format.remove(one.path.string()));
   }
+  std::error_code failure;
+  std::vector<fs::path> aside;
+  for (const auto& entry : fs::directory_iterator(folder_, failure))
+    if (const std::string name = entry.path().filename().string(); is_aside(name) && (!best || best->name != name))
+      aside.push_back(entry.path());
+  for (const fs::path& path : aside)
+    if (format.open(path.string())) BALEEN_TRY(format.remove(path.string()));
   return {};
 }
 

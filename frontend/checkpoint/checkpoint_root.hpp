@@ -27,7 +27,8 @@ struct BestCheckpoint {
 /// Functions that write are for one process at a time: the one that holds the lock.
 ///
 /// What is there: `step-000000200/` (a checkpoint), `latest` and `best` (names, written behind it), `.lock`, and while
-/// one is written `.partial-step-000000200-<attempt>/`. At a start `.seen-<job>`.
+/// one is written `.partial-step-000000200-<attempt>/`. At a start `.seen-<job>`. `step-000000200.best/`: the best one,
+/// where another of its step was saved behind it.
 class CheckpointRoot {
  public:
   explicit CheckpointRoot(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -53,10 +54,11 @@ class CheckpointRoot {
   std::filesystem::path token(const std::string& job) const;
   std::filesystem::path partial(std::int64_t step, const std::string& attempt) const;
 
-  /// The committed `partial` becomes the checkpoint of that step, in the place of one that is there, then `latest`.
-  /// Synced.
+  /// The committed `partial` becomes the checkpoint of that step, in the place of one that is there, then `latest`. One
+  /// that is the best stays beside it. Synced.
   Status publish(const std::filesystem::path& partial, std::int64_t step, const ShardFormat& format);
-  Status set_best(const BestCheckpoint& best);
+  /// Names the checkpoint of a step, which is there.
+  Status set_best(const BestCheckpoint& best, const ShardFormat& format);
   /// Deletes all but the last `keep` (0: all stay) that can be opened, the latest and the best.
   Status prune(std::int64_t keep, const ShardFormat& format);
 

@@ -183,11 +183,11 @@ Status Checkpoints::save_now() { return save(parts_.session.progress()); }
 
 Status Checkpoints::evaluated(double held_out_loss) {
   const std::int64_t step = parts_.session.progress();
-  loss_ = {step, held_out_loss};
+  loss_ = {parts_.session.updates(), held_out_loss};
   if (!settings_.best || !std::isfinite(held_out_loss)) return {};
   bool better = leads() && is_lowest(held_out_loss);
   if (parts_.link) {
-    const std::string point = key("best/" + std::to_string(step));
+    const std::string point = key("best/" + std::to_string(++evaluations_));
     if (leads()) BALEEN_TRY(parts_.link->put(point, better ? "1" : "0"));
     BALEEN_TRY_ASSIGN(const std::string said, parts_.link->get(point));
     better = said == "1";
@@ -210,7 +210,7 @@ void Checkpoints::name_best(const BestCheckpoint& best) {
   if (!writing_.valid() && !last_) return;  // its save has failed, which is told
   lowest_ = best.loss;
   const auto name = [this, best]() -> Status {
-    BALEEN_TRY(root_.set_best(best));
+    BALEEN_TRY(root_.set_best(best, format_));
     return root_.prune(settings_.keep, format_);
   };
   writing_ = std::async(std::launch::async, [this, name, last = last_, written = std::move(writing_)]() mutable {
@@ -392,7 +392,7 @@ CheckpointFacts Checkpoints::facts_now(std::int64_t step) const {
   nlohmann::json runs = nlohmann::json::object();
   for (const auto& [name, count] : session.runs()) runs[name] = count;
   facts["program_runs"] = runs.dump();
-  if (loss_ && loss_->first == step) facts["held_out_loss"] = number_text(loss_->second);
+  if (loss_ && loss_->first == session.updates()) facts["held_out_loss"] = number_text(loss_->second);
   return facts;
 }
 

@@ -104,13 +104,17 @@ class Checkpoints {
   Status snapshot_;                                             ///< why the last one failed
   std::vector<std::uint64_t> digests_;                          ///< of this rank's parts, by number of the tensor
   std::string job_;                                             ///< names the attempts of this job
-  std::int64_t saves_ = 0, saved_ = -1, first_ = 0;      ///< the latter: updates at the last save, and at the beginning
-  std::optional<std::pair<std::int64_t, double>> loss_;  ///< a step and its held-out loss
+  std::int64_t saves_ = 0, saved_ = -1, first_ = 0;  ///< the latter: updates at the last save, and at the beginning
+  std::int64_t evaluations_ = 0;
+  std::optional<std::pair<std::int64_t, double>> loss_;  ///< the held-out loss after so many updates
   std::optional<double> lowest_;                         ///< held-out loss of this job's best, named or on its way
   std::chrono::steady_clock::time_point last_save_;
   std::future<Status> writing_;
   Status last_;  ///< of the last save
 };
+
+/// The name of the fact that holds what a job has learned from its data, in a checkpoint and in a file's metadata.
+inline constexpr const char* kLearnedFact = "data_learned";
 
 /// Where to go on from.
 struct ResumeFrom {

@@ -65,6 +65,20 @@ TEST_P(Beside, SavesWhatALastEvaluationTeaches) {
   EXPECT_EQ(numbers(loaded), numbers(own));
 }
 
+/// The evaluation after step 4 is saved, the program learns behind it, and that is saved too.
+TEST_P(Beside, KeepsTheBestAsItWasMeasured) {
+  const std::string kept = folder_ / "best", at_4 = kept + "/step-000000004";
+  std::vector<std::string> options = saving(kept);
+  options.insert(options.end(), {"--set", "checkpoint.best=true", "--steps", "5"});
+  ASSERT_EQ(run("evaluated", options).exit_code, 0);
+  const nlohmann::json best = nlohmann::json::parse(read_file(kept + "/best")), facts = inspected(at_4)["facts"];
+  ASSERT_EQ(best["name"], "step-000000004") << "step 5 is better, which shows nothing";
+  EXPECT_EQ(std::stod(inspected(at_4 + ".best")["facts"]["held_out_loss"].get<std::string>()),
+            best["held_out_loss"].get<double>());
+  EXPECT_NE(state_of(at_4 + ".best"), state_of(at_4));
+  EXPECT_FALSE(facts.contains("held_out_loss")) << "it was measured before the program learned";
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Beside,
                          testing::Values(SplitWork{"one", {}}, SplitWork{"data", {{"data", 2}}, strategy("data")},
                                          SplitWork{"zero3", {{"data", 2}}, strategy("zero", "stage = 3\n")}),

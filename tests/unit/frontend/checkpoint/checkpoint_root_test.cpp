@@ -41,6 +41,22 @@ struct Root : testing::Test {
     return found;
   }
 
+  float number_in(const std::string& name) const {
+    const auto opened = format.open((path / name).string());
+    EXPECT_TRUE(opened) << opened.error().text();
+    float number = 0;
+    baleen_shard_t shard{};
+    shard.size = sizeof shard;
+    shard.name = {"x", 1};
+    shard.dtype = BALEEN_F32;
+    shard.bytes = sizeof number;
+    shard.data = &number;
+    if (opened) {
+      EXPECT_TRUE((*opened)->read(shard));
+    }
+    return number;
+  }
+
  private:
   int attempts_ = 0;
 };
@@ -64,17 +80,7 @@ TEST_F(Root, TakesThePlaceOfOneOfTheSameStep) {
   save(root, 20, 1);
   save(root, 20, 2);
   EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20}));
-  const auto opened = format.open((path / "step-000000020").string());
-  ASSERT_TRUE(opened) << opened.error().text();
-  float number = 0;
-  baleen_shard_t shard{};
-  shard.size = sizeof shard;
-  shard.name = {"x", 1};
-  shard.dtype = BALEEN_F32;
-  shard.bytes = sizeof number;
-  shard.data = &number;
-  ASSERT_TRUE((*opened)->read(shard));
-  EXPECT_EQ(number, 2);
+  EXPECT_EQ(number_in("step-000000020"), 2);
   for (const auto& entry : fs::directory_iterator(path))
     EXPECT_FALSE(entry.path().filename().string().starts_with(".partial")) << entry.path();
 }
@@ -83,7 +89,7 @@ TEST_F(Root, PrunesAllButTheLastTheBestAndWhatIsNotItsOwn) {
   CheckpointRoot root(path);
   ASSERT_TRUE(root.begin_writing(format));
   for (const std::int64_t step : {10, 20, 30, 40, 50}) save(root, step);
-  ASSERT_TRUE(root.set_best({"step-000000020", 1.5}));
+  ASSERT_TRUE(root.set_best({"step-000000020", 1.5}, format));
   fs::create_directories(path / "step-000000005");  // somebody's own
   std::ofstream(path / "step-000000005" / "notes.txt") << "mine";
   std::ofstream(path / "step-000000010" / "notes.txt") << "mine";
@@ -94,6 +100,35 @@ TEST_F(Root, PrunesAllButTheLastTheBestAndWhatIsNotItsOwn) {
   EXPECT_FALSE(format.open((path / "step-000000010").string())) << "its own files are gone";
   ASSERT_TRUE(root.prune(0, format));
   EXPECT_EQ(steps(root).size(), 5u);
+}
+
+TEST_F(Root, LeavesTheBestAsItWasMeasured) {
+  CheckpointRoot root(path);
+  ASSERT_TRUE(root.begin_writing(format));
+  save(root, 20, 1);
+  ASSERT_TRUE(root.set_best({"step-000000020", 1.5}, format));
+  for (const float number : {2.0F, 3.0F}) {
+    save(root, 20, number);
+    ASSERT_TRUE(root.prune(1, format));
+    EXPECT_EQ(number_in("step-000000020"), number);
+    EXPECT_EQ(number_in(root.best()->name), 1);
+    EXPECT_EQ(root.best()->loss, 1.5);
+    EXPECT_EQ(**root.latest(), path / "step-000000020");
+    EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20}));
+  }
+  // The process may end before the other one has its place.
+  fs::remove_all(path / "step-000000020");
+  EXPECT_EQ(**root.latest(), path / "step-000000020.best");
+  save(root, 20, 4);
+  ASSERT_TRUE(root.set_best({"step-000000020", 1}, format));
+  EXPECT_EQ(number_in(root.best()->name), 4);
+  save(root, 30, 5);
+  save(root, 20, 6);
+  EXPECT_EQ(number_in(root.best()->name), 4);
+  ASSERT_TRUE(root.set_best({"step-000000030", 0.5}, format));
+  ASSERT_TRUE(root.prune(2, format));
+  EXPECT_EQ(number_in(root.best()->name), 5);
+  EXPECT_FALSE(fs::exists(path / "step-000000020.best"));
 }
 
 TEST_F(Root, CountsOnlyThoseThatCanBeOpenedAmongWhatItKeeps) {
@@ -110,7 +145,7 @@ TEST_F(Root, HasNoBestThatIsGone) {
   CheckpointRoot root(path);
   ASSERT_TRUE(root.begin_writing(format));
   save(root, 10);
-  ASSERT_TRUE(root.set_best({"step-000000010", 1.5}));
+  ASSERT_TRUE(root.set_best({"step-000000010", 1.5}, format));
   EXPECT_EQ(root.best()->loss, 1.5);
   fs::remove_all(path / "step-000000010");
   EXPECT_FALSE(root.best());
