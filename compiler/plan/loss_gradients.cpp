@@ -71,7 +71,7 @@ Result<ValueId> append_norm(Graph& graph, const Job& job, LossGradients& gradien
                                     job.parameters[i].name + ".norm"));
     sums.push_back(sum);
   }
-  if (sums.empty()) return invalid("no parameter is trained: all are frozen, or the loss depends on none");
+  if (sums.empty()) return invalid("no parameter is trained: all are frozen, or the loss depends on none", job.where);
   BALEEN_TRY_ASSIGN(const ValueId total, add_in_order(graph, sums));
   BALEEN_TRY_ASSIGN(gradients.norm, graph.unary(BALEEN_X_SQRT, total));
   graph.set_output("gradient_norm", gradients.norm);

@@ -8,6 +8,7 @@
 #include "baleen/strategy.h"
 #include "compiler/placement/placement.hpp"
 #include "compiler/plan/job.hpp"
+#include "core/plugin/descriptor.hpp"
 #include "core/plugin/registry.hpp"
 
 namespace baleen {
@@ -70,6 +71,12 @@ struct PersistentSpec {
 struct ScalarSpec {
   std::string name;  ///< "lr", "lr/1", …
   Schedule schedule;
+  Option option = {};      ///< what the schedule gives the values of, with its range
+  std::string title = {};  ///< of whom: "optimizer `adamw`"
+  std::string where = {};  ///< the place in the script
+
+  /// INVALID where the schedule may not give this value, which it gives at `step`.
+  Status check(double value, std::int64_t step) const;
 };
 
 /// The run ends after a step whose scalar output is not 0.

@@ -181,7 +181,8 @@ class Updater {
         const bool group_own = overriding && over.contains(option.name);
         const std::string name = option.name + (group_own ? "/" + std::to_string(group) : "");
         const auto& schedules = group_own ? overriding->schedules : job_.optimizer.schedules;
-        BALEEN_TRY_ASSIGN(const ValueId value, scalar(name, schedules, option.name, storage.find(option.name)->number));
+        BALEEN_TRY_ASSIGN(const ValueId value, scalar(name, schedules, option, storage.find(option.name)->number,
+                                                      group_own ? overriding->where : job_.optimizer.where));
         storage.set_value(option.name, value);
       }
     return &settings_.emplace(group, std::move(storage)).first->second;
@@ -201,12 +202,12 @@ class Updater {
   }
 
   Result<ValueId> scalar(const std::string& name, const std::map<std::string, Schedule>& schedules,
-                         const std::string& option, double constant) {
+                         const Option& option, double constant, const std::string& where) {
     if (std::none_of(result_.scalars.begin(), result_.scalars.end(), [&](const auto& s) { return s.name == name; })) {
-      auto it = schedules.find(option);
-      result_.scalars.push_back({name, it != schedules.end()
-                                           ? of_update(it->second)
-                                           : Schedule([constant](std::int64_t) { return constant; })});
+      auto it = schedules.find(option.name);
+      Schedule schedule =
+          it != schedules.end() ? of_update(it->second) : Schedule([constant](std::int64_t) { return constant; });
+      result_.scalars.push_back({name, std::move(schedule), option, title_of(descriptor_), where});
     }
     return graph_.scalar(name, job_.dtype);
   }

@@ -95,9 +95,7 @@ Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t
   scalars.assign(program.scalars.size(), 0);
   for (const ScalarSpec& scalar : program.scalars) {
     const double value = values[scalar.name] = scalar.schedule(step);
-    if (!std::isfinite(value))
-      return invalid("schedule `" + scalar.name + "` gives " + std::to_string(value) + " at step " +
-                     std::to_string(step));
+    BALEEN_TRY(scalar.check(value, step));
     const bool is_wide = options.dtype == BALEEN_F64;
     const float narrow = static_cast<float>(value);
     if (&program == train) add_to_digest(schedule_digests[scalar.name], is_wide ? value : double{narrow});

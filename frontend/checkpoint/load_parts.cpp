@@ -202,6 +202,9 @@ Result<std::vector<LoadedTensor>> match_parts(const PersistentLayout& persistent
   for (const auto& [name, in_file_as] : by_name)
     if (std::ranges::find(known, name) == known.end()) free.push_back(in_file_as);
   BALEEN_TRY(check_names(missing, extra, free, known, parts, where));
+  if (taken.empty() && !known.empty())
+    return invalid(parts.text() + " leaves no parameter to load; take one of these away, or begin without --load",
+                   where);
   if (unlike.empty()) return taken;
   const std::size_t others = unlike.size() - 1;
   return invalid(

@@ -208,6 +208,12 @@ Status compare_jobs(const ShardFolder& folder, const Checkpoints::Parts& parts, 
   BALEEN_TRY(refuse("rows",
                     "the place in the data would be another one: bring the data back, or begin anew from the "
                     "parameters with --load"));
+  if (then.contains(kLearnedFact) && now.contains(kLearnedFact) && fact(then, kLearnedFact) != fact(now, kLearnedFact))
+    return invalid(
+        "was saved with other data: what that taught (a vocabulary, classes, means) is not what this job's data "
+        "teaches; "
+        "bring the data back, or begin anew from the parameters with --load",
+        where);
   if (parts.link && parts.link->place().rank != 0) return {};
   for (const auto& [name, value] : now)
     if (then.contains(name) && fact(then, name) != value && !name.ends_with("_hash") && !name.ends_with("_learned"))
@@ -237,6 +243,9 @@ Result<std::optional<fs::path>> find_checkpoint(const std::string& said, const f
                  root.string()};
   }
   std::error_code failure;
+  if (fs::is_regular_file(said, failure))
+    return invalid("is a file; a run is resumed from the folder of a checkpoint, and parameters are read with --load",
+                   said);
   if (!fs::is_directory(said, failure)) return Error{BALEEN_NOT_FOUND, "no such folder to resume from", said};
   if (format.open(said)) return std::optional<fs::path>(said);
   BALEEN_TRY_ASSIGN(auto latest, CheckpointRoot(said).latest());

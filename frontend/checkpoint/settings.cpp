@@ -1,6 +1,8 @@
 /// \file The schema of `checkpoint`.
 #include "frontend/checkpoint/settings.hpp"
 
+#include <algorithm>
+
 #include "core/input/nearest.hpp"
 #include "core/plugin/option_value.hpp"
 
@@ -48,6 +50,10 @@ Result<CheckpointSettings> read_checkpoint_settings(const UserValues& values, co
     if (name == "memory_mb") settings.memory_bytes = static_cast<std::uint64_t>(as_number(value) * (1 << 20));
     if (name == "grace") settings.grace_seconds = as_number(value);
     if (name == "folder" && settings.folder.empty()) return invalid("checkpoint: `folder` is empty", value.where);
+    const auto is_home = [](const std::filesystem::path& part) { return part == "~"; };
+    if (name == "folder" && std::any_of(settings.folder.begin(), settings.folder.end(), is_home))
+      return invalid("checkpoint: `folder` has the shell's `~` in it, which means nothing here; write the path out",
+                     value.where);
   }
   return settings;
 }

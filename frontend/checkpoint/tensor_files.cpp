@@ -1,6 +1,7 @@
 /// \file Calls of the tables of checkpoint plugins.
 #include "frontend/checkpoint/tensor_files.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +10,32 @@
 #include <filesystem>
 
 #include "baleen/checkpoint.h"
+#include "baleen/file_handle.hpp"
 #include "baleen/plugin.hpp"
+#include "baleen/process_mark.hpp"
+#include "frontend/checkpoint/checkpoint_root.hpp"
 #include "frontend/checkpoint/tensor_format.hpp"
 
 namespace baleen {
 
+namespace {
+
+/// `latest` and `best` of a folder of checkpoints hold names.
+Status check_names_none(const std::filesystem::path& path) {
+  const CheckpointRoot root(path.has_parent_path() ? path.parent_path() : ".");
+  std::string name;
+  if (const auto best = root.best(); best && path.filename() == "best") name = best->name;
+  if (const auto latest = root.latest(); latest && *latest && path.filename() == "latest") name = (**latest).filename();
+  std::error_code failure;
+  if (name.empty() || !std::filesystem::is_regular_file(path, failure)) return {};
+  return invalid("holds the name of a checkpoint; give that one's folder, " + (root.folder() / name).string(),
+                 path.string());
+}
+
+}  // namespace
+
 Result<TensorFormat> tensor_format_of(const Registry& plugins, const std::string& path) {
+  BALEEN_TRY(check_names_none(path));
   std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty()) ending.erase(0, 1);
   BALEEN_TRY_ASSIGN(const Descriptor descriptor, plugins.by_extension("checkpoint", ending));
@@ -116,6 +137,22 @@ Status check_tensor_file(const Registry& plugins, const std::string& path) {
   return {};
 }
 
+namespace {
+
+/// What is written first has a longer name than the file.
+Status check_name(const std::string& path, const std::filesystem::path& folder) {
+  const long most = ::pathconf(folder.c_str(), _PC_NAME_MAX);
+  const auto longer = static_cast<long>(sdk::partial_of(path).filename().string().size());
+  if (most <= 0 || longer <= most) return {};
+  const auto own = static_cast<long>(std::filesystem::path(path).filename().string().size());
+  return Error{BALEEN_IO,
+               "cannot be saved to: its name has " + std::to_string(own) + " bytes, and may have " +
+                   std::to_string(std::max(0L, own - (longer - most))) + " there; take a shorter one",
+               path};
+}
+
+}  // namespace
+
 Status check_saving(const Registry& plugins, const std::string& path) {
   BALEEN_TRY(check_tensor_file(plugins, path));
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -127,6 +164,11 @@ Status check_saving(const Registry& plugins, const std::string& path) {
     return Error{BALEEN_IO, "cannot be saved to: there is no folder `" + folder.string() + "`", path};
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return Error{BALEEN_IO, "cannot be saved to: its folder: " + std::string(std::strerror(errno)), path};
+  BALEEN_TRY(check_name(path, folder));
+  const std::filesystem::path probe = sdk::partial_of(path);
+  if (const FileHandle file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)); !file)
+    return Error{BALEEN_IO, "cannot be saved to: " + std::string(std::strerror(errno)), path};
+  ::unlink(probe.c_str());
   return {};
 }
 

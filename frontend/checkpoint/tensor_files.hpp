@@ -32,7 +32,7 @@ Status check_tensor_file(const Registry& plugins, const std::string& path);
 /// All tensors of a file.
 Result<HostTensors> read_tensor_file(const Registry& plugins, const std::string& path);
 
-/// Whether a file can be saved there later on: a plugin knows its ending, and its folder can be written to. To be asked
+/// Whether a file can be saved there later on: a plugin knows its ending, and a file can be made beside it. To be asked
 /// before a long training, where it costs nothing.
 Status check_saving(const Registry& plugins, const std::string& path);
 

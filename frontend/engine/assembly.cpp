@@ -18,6 +18,7 @@
 #include "frontend/engine/installation.hpp"
 #include "frontend/engine/job_facts.hpp"
 #include "frontend/engine/kernel_check.hpp"
+#include "frontend/engine/schedule_check.hpp"
 #include "frontend/engine/script_data.hpp"
 #include "frontend/engine/start_order.hpp"
 #include "frontend/engine/threads.hpp"
@@ -188,7 +189,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   job.is_late = flags.is_late;
   if (flags.alone) job.strategies.clear();
   if (flags.rewrite) BALEEN_TRY(flags.rewrite(job));
-  CheckpointFacts told = facts_of(job);
+  CheckpointFacts told = facts_of(job, run->script().steps());
   SessionOptions session{
       run->script().steps(), job.batch, job.seed, job.dtype, {{"script", 0, options.script.string()}}};
   session.goes_on_not_finite = job.goes_on_not_finite || flags.keep_gradients;  // `verify` compares such steps too
@@ -202,6 +203,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
   if (setup.link && prepared.transport && !flags.alone)
     BALEEN_TRY(run->connect(options, flags, prepared, job, session));
   BALEEN_TRY_ASSIGN(const Plan plan, run->plan(std::move(job), prepared, session, flags));
+  if (!flags.only) BALEEN_TRY(check_schedules(plan, session.steps));
   if (run->ranks_) run->plan_lines_ = plan_lines(plan);
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone) tell_notes(plan, setup);
@@ -219,6 +221,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
                     Session::create(plan, *run->device_, run->described_.data, *run->monitors_, session));
   if (run->speaks() && !flags.alone) tell_host_updates(*run->session_, setup);
   if (!options.load.empty()) BALEEN_TRY(run->load(options.load, options.parts));
+  if (!options.load.empty() && flags.saves && !flags.alone) BALEEN_TRY(run->compare_learned(options.load));
   BALEEN_TRY(run->open_checkpoints(options, flags, session, where, std::move(told)));
   if (checks_memory) run->memory_.attach(*run->session_);
   if (checks_memory && run->session_->data()) run->rows_.emplace(*run->session_, check_every);
@@ -240,9 +243,11 @@ Result<Plan> Run::plan(Job job, const Prepared& prepared, const SessionOptions& 
       if (shown) shown(phase, graph);
       flags.watch(phase, graph);
     };
-  const auto make = [&](Job one) {
+  const auto make = [&](Job one) -> Result<Plan> {
     if (one.lacking_bytes > 0) printer.begin_again();
-    return make_plan(std::move(one), setup_.registry, observer, flags.only, flags.wrong_layouts);
+    auto made = make_plan(std::move(one), setup_.registry, observer, flags.only, flags.wrong_layouts);
+    if (!made) return at_its_axis(made.error(), setup_.manifest);
+    return made;
   };
   int round = 0;
   BALEEN_TRY_ASSIGN(Plan planned, plan_to_fit(std::move(job), make, [&](const Plan& made) {

@@ -67,8 +67,8 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
                            const RunFlags& flags);
 
 /// What a checkpoint says of its job, to be compared when it is resumed: optimizer, strategies, clipping,
-/// micro-batches.
-CheckpointFacts facts_of(const Job& job);
+/// micro-batches. Schedules are told at some of the `steps`.
+CheckpointFacts facts_of(const Job& job, std::int64_t steps);
 
 /// A described script with its session: what the training loop drives. Members are destroyed in the right order.
 class Run : public TrainingRun {
@@ -161,6 +161,8 @@ class Run : public TrainingRun {
                           const std::string& job_where, CheckpointFacts job);
   /// What the job has learned from its data, to what is saved.
   Status add_learned(std::map<std::string, std::string>& facts) const;
+  /// Tells where what is loaded was trained on other classes or another vocabulary.
+  Status compare_learned(const std::filesystem::path& path) const;
   Status load_exchange(const std::string& folder, const LoadParts& parts);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;

@@ -17,6 +17,7 @@
 #include "core/runtime/host_tensor.hpp"
 #include "frontend/checkpoint/digests.hpp"
 #include "frontend/engine/line_difference.hpp"
+#include "frontend/engine/schedule_check.hpp"
 
 namespace baleen::app {
 namespace {
@@ -40,17 +41,6 @@ class Digest {
  private:
   XXH3_state_t state_;
 };
-
-/// Steps at which schedules are compared: the first sixteen, then each 1.5 times the one before, and the last.
-std::set<std::int64_t> compared_steps(std::int64_t steps) {
-  const auto after = [steps](std::int64_t step) {
-    return step < 16 ? step + 1 : steps - step <= step / 2 ? steps : step + step / 2;
-  };
-  std::set<std::int64_t> list;
-  for (std::int64_t step = 0; step < steps; step = after(step)) list.insert(step);
-  if (steps > 0) list.insert(steps - 1);
-  return list;
-}
 
 /// A value as bits; of an error, which ends the run there if it comes so far, those of a NaN.
 std::uint64_t bits_at(const Schedule& schedule, std::int64_t step) {
@@ -82,7 +72,7 @@ void print_schedules(std::ostream& out, const std::string& title, const std::map
                      std::int64_t steps) {
   for (const auto& [name, schedule] : schedules) {
     const std::string own = title + ": `" + name + "`";
-    const std::set<std::int64_t> shown = compared_steps(steps);
+    const std::set<std::int64_t> shown = looked_at_steps(steps);
     for (const std::int64_t step : shown) {
       const auto value = std::bit_cast<double>(bits_at(schedule, step));
       out << own << " at step " << step << " is " << (std::isnan(value) ? "an error" : number_text(value)) << '\n';

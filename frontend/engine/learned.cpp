@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "frontend/checkpoint/checkpoints.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/json.hpp"
 
@@ -22,7 +21,34 @@ std::map<std::string, std::string> facts_of_folder(const Registry& plugins, cons
   return folder ? (*folder)->facts() : std::map<std::string, std::string>();
 }
 
+constexpr std::size_t kMostShown = 80;
+
+/// `at`: a JSON pointer to both.
+std::optional<std::string> unlike(const Json& then, const Json& now, const std::string& at) {
+  if (then.is_number() && now.is_number()) return std::nullopt;
+  if (then.is_structured() && then.type() == now.type() && then.size() == now.size()) {
+    for (const auto& [key, value] : then.items()) {
+      const bool is_there = then.is_array() || now.contains(key);
+      const Json& other = then.is_array() ? now[std::stoul(key)] : is_there ? now[key] : Json();
+      if (auto found = unlike(value, other, at + "/" + key)) return found;
+    }
+    return std::nullopt;
+  }
+  if (then == now) return std::nullopt;
+  const auto text = [](const Json& json) {
+    const std::string all = json_text(json);
+    return all.size() > kMostShown ? all.substr(0, kMostShown) + "..." : all;
+  };
+  return "`" + at + "` was " + text(then) + " and is " + text(now);
+}
+
 }  // namespace
+
+std::optional<std::string> unlike_names(const std::string& then, const std::string& now) {
+  const Json before = Json::parse(then, nullptr, false), after = Json::parse(now, nullptr, false);
+  if (!before.is_structured() || !after.is_structured()) return std::nullopt;
+  return unlike(before, after, "");
+}
 
 Result<std::string> learned_text(const Dataset& data, int number) {
   BALEEN_TRY_ASSIGN(const std::string facts, data.learned());

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "core/runtime/dataset.hpp"
+#include "frontend/checkpoint/checkpoints.hpp"
 
 namespace baleen::app {
-
-/// The name of the fact in a file's metadata, and in a checkpoint's.
-inline constexpr const char* kLearnedFact = "data_learned";
 
 struct LearnedRecord {
   std::string plugin;  ///< of kind data
@@ -26,6 +24,10 @@ Result<std::string> learned_text(const Dataset& data, int number);
 
 /// What a file or a checkpoint's folder says of it; nothing where that is one of another framework, or says nothing.
 Result<std::optional<LearnedRecord>> read_learned(const Registry& plugins, const std::filesystem::path& loaded);
+
+/// The first name that two facts differ in, for messages: "`/classes/0` was \"x\" and is \"p\"". Numbers may differ, as
+/// means do; nothing where names are alike.
+std::optional<std::string> unlike_names(const std::string& then, const std::string& now);
 
 /// Which rows a command is for, and whether they mean what they meant in training.
 struct DataUse {

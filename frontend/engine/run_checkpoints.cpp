@@ -1,4 +1,5 @@
 /// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/assembly.hpp"
 #include "frontend/exchange/model_folder.hpp"
+#include "frontend/lua/script_error.hpp"
 
 namespace baleen::app {
 namespace {
@@ -23,27 +25,41 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// "0, 0.001, 0.0008 at steps 0, 100, 1000", of those that the job has.
+std::string text_of(const Schedule& schedule, std::int64_t steps) {
+  std::string values, at;
+  for (const std::int64_t step : {0, 100, 1000}) {
+    if (step > 0 && step >= steps) continue;
+    std::string value = "an error";  // which ends the run there
+    try {
+      value = number_text(schedule(step));
+    } catch (const ScriptError&) {
+    }
+    values += (values.empty() ? "" : ", ") + value;
+    at += (at.empty() ? "" : ", ") + std::to_string(step);
+  }
+  return values + " at steps " + at;
+}
+
 /// "adamw(lr = 0, 0.001, 0.0008 at steps 0, 100, 1000; weight_decay = 0.1)".
-std::string text_of(const MemberSpec& member) {
+std::string text_of(const MemberSpec& member, std::int64_t steps) {
   std::string text;
   const auto add = [&](const std::string& name, const std::string& value) {
     text += (text.empty() ? "" : "; ") + name + " = " + value;
   };
   for (const auto& [name, value] : member.options) add(name, value.text());
-  for (const auto& [name, schedule] : member.schedules)
-    add(name, number_text(schedule(0)) + ", " + number_text(schedule(100)) + ", " + number_text(schedule(1000)) +
-                  " at steps 0, 100, 1000");
+  for (const auto& [name, schedule] : member.schedules) add(name, text_of(schedule, steps));
   return member.name + (text.empty() ? "" : "(" + text + ")");
 }
 
 }  // namespace
 
-CheckpointFacts facts_of(const Job& job) {
+CheckpointFacts facts_of(const Job& job, std::int64_t steps) {
   CheckpointFacts facts{{"clip_grad_norm", number_text(job.clip_grad_norm)},
                         {"gradient_accumulation_steps", std::to_string(job.gradient_accumulation_steps)}};
-  if (!job.optimizer.name.empty()) facts["optimizer"] = text_of(job.optimizer);
+  if (!job.optimizer.name.empty()) facts["optimizer"] = text_of(job.optimizer, steps);
   std::string& plan = facts["plan"] = {};
-  for (const MemberSpec& strategy : job.strategies) plan += (plan.empty() ? "" : ", ") + text_of(strategy);
+  for (const MemberSpec& strategy : job.strategies) plan += (plan.empty() ? "" : ", ") + text_of(strategy, steps);
   if (plan.empty()) plan = "none";
   return facts;
 }
@@ -82,6 +98,16 @@ Result<std::optional<CheckpointSettings>> settings_of(const Setup& setup, const 
   return std::optional(std::move(settings));
 }
 
+/// So much of it that a name which is made of it is not too long.
+std::string cut_stem(const std::filesystem::path& path) {
+  constexpr std::size_t kMost = 120;
+  std::string stem = path.stem().string();
+  std::size_t size = std::min(stem.size(), kMost);
+  while (size < stem.size() && size > 0 && (static_cast<unsigned char>(stem[size]) & 0xc0) == 0x80) --size;
+  stem.resize(size);
+  return stem;
+}
+
 }  // namespace
 
 Checkpoints::Parts Run::checkpoint_parts() const {
@@ -102,6 +128,17 @@ Status Run::load(const std::filesystem::path& path, const LoadParts& parts) {
   BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, "", "--load"));
   BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(path.string(), path, format));
   return load_parameters_of(format, *found, checkpoint_parts(), parts);
+}
+
+Status Run::compare_learned(const std::filesystem::path& path) const {
+  if (!described_.data || !speaks()) return {};
+  BALEEN_TRY_ASSIGN(const auto record, read_learned(setup_.registry, path));
+  if (!record || record->plugin != described_.data->plugin() || record->number != described_.data_number) return {};
+  BALEEN_TRY_ASSIGN(const std::string now, described_.data->learned());
+  if (const auto difference = unlike_names(record->facts, now))
+    setup_.log.warning(path.string() + ": its data taught other names than this job's data does: " + *difference +
+                       "; what is loaded takes the one for the other");
+  return {};
 }
 
 Status Run::load_exchange(const std::string& folder, const LoadParts& parts) {
@@ -140,6 +177,9 @@ Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, co
   BALEEN_TRY(baleen::resume(format, from, parts));
   if (speaks())
     setup_.log.info("resumed from " + from.path.string() + " after step " + std::to_string(session_->steps_done()));
+  if (speaks() && session_->trains() && session_->steps_done() >= session_->steps())
+    setup_.log.warning("the job has " + std::to_string(session_->steps()) +
+                       " steps, so nothing is left to train; --steps N goes on to step N");
   return {};
 }
 
@@ -161,6 +201,8 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   if (!settings) return {};
   BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));
   if (!speaks()) return {};
+  if (const auto& data = session_->data(); settings->best && (!data || data->info().rows[BALEEN_HELD_OUT] == 0))
+    setup_.log.warning(settings->where + ": checkpoint: `best` names none, since no row is held out to measure it by");
   std::uint64_t bytes = 0;  // of all ranks, once
   for (const PersistentBuffer& buffer : session_->persistent().buffers)
     bytes += static_cast<std::uint64_t>(element_count(buffer.spec.type.shape)) * dtype_size(buffer.spec.type.dtype);
@@ -284,7 +326,7 @@ Status Run::rescue(const std::map<std::string, std::string>& facts, bool waits) 
   const std::int64_t step = session_->progress();
   if (speaks()) tell_place(step, BALEEN_PHASE_RESCUING);
   const std::filesystem::path wanted = save_;
-  const std::string name = wanted.stem().string() + ".after-step-" + std::to_string(step) + wanted.extension().string();
+  const std::string name = cut_stem(wanted) + ".after-step-" + std::to_string(step) + wanted.extension().string();
   std::error_code none;
   for (const auto& folder :
        {wanted.parent_path(), std::filesystem::current_path(none), std::filesystem::temp_directory_path(none)}) {

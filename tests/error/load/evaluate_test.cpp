@@ -35,8 +35,10 @@ TEST_F(Evaluate, NeedsParameters) {
 TEST_F(Evaluate, NeedsRowsHeldOut) {
   const std::string file = folder_ / "m.safetensors";
   ASSERT_EQ(run_baleen({"run", job("0"), "--save", file}).exit_code, 0);
-  expect_refused({"evaluate", job("0"), "--load", file},
-                 "job.lua:4: its data holds no row out, so nothing can be evaluated; hold out some");
+  expect_refused(
+      {"evaluate", job("0"), "--load", file},
+      "job.lua:4: its data holds out no row, so nothing can be evaluated; raise its `held_out`, or name a file "
+      "with --data");
 }
 
 TEST_F(Evaluate, NeedsALoss) {

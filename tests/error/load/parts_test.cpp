@@ -50,6 +50,86 @@ class Load : public testing::Test {
   static inline const TemporaryFolder* folder_ = nullptr;
 };
 
+/// Two data sets of one shape, whose classes or characters have other names.
+class LoadOfOtherNames : public testing::Test {
+ protected:
+  std::string job(const std::string& data, const std::string& model) const {
+    return folder_.write(
+        "job.lua",
+        "local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal data = baleen.data." + data +
+            "\nreturn baleen.job { model = " + model +
+            ", loss = nn.cross_entropy {}, data = data,\n"
+            "  batch = 2, steps = baleen.arg('steps', 2), optimizer = baleen.optimizer('sgd', { lr = 0.1 }) }\n");
+  }
+  /// Trains on the first file, then goes on with each.
+  void expect_told(const std::string& script, const std::string& first, const std::string& second,
+                   const std::string& difference) const {
+    const std::string saved = folder_ / "m.safetensors", manifest = folder_.write("c.toml", "[checkpoint]\n");
+    const auto run = [&](const std::string& data, std::vector<std::string> words) {
+      words.insert(words.begin(), {"run", script, "--set", "checkpoint.folder=" + (folder_ / "checkpoints")});
+      words.insert(words.end(), {"--", "--data", data});
+      return run_baleen(words);
+    };
+    ASSERT_EQ(run(first, {"--save", saved}).exit_code, 0);
+    const std::string told = saved + ": its data taught other names than this job's data does: ";
+    EXPECT_EQ(run(first, {"--load", saved}).err.find(told), std::string::npos);
+    const ProcessResult other = run(second, {"--load", saved});
+    EXPECT_EQ(other.exit_code, 0) << other.err;
+    EXPECT_NE(other.err.find("warning: " + told + difference), std::string::npos) << other.err;
+    ASSERT_EQ(run(first, {}).exit_code, 0);
+    EXPECT_EQ(run(first, {"--resume", "latest", "--steps", "3"}).exit_code, 0);
+    expect_refusal(
+        run(second, {"--resume", "latest", "--steps", "4"}),
+        {.after_others = true,
+         .parts = {"was saved with other data: what that taught (a vocabulary, classes, means) is not what this "
+                   "job's data teaches; bring the data back, or begin anew from the parameters with --load"},
+         .before = Before::kNoStep});
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(LoadOfOtherNames, OfClassesIsTold) {
+  std::string first = "a,b,label\n";
+  for (int i = 0; i < 8; ++i) first += std::to_string(i % 3) + ",2," + (i % 2 ? "cat\n" : "dog\n");
+  std::string second = first;
+  for (std::size_t at = 0; (at = second.find("dog", at)) != std::string::npos;) second.replace(at, 3, "fox");
+  expect_told(job("table { path = baleen.arg 'data', label = 'label', held_out = 0 }", "nn.linear { out = 2 }"),
+              folder_.write("1.csv", first), folder_.write("2.csv", second), "`/classes/1` was \"dog\" and is \"fox\"");
+}
+
+TEST_F(LoadOfOtherNames, OfCharactersIsTold) {
+  std::string first, second;
+  for (int i = 0; i < 40; ++i) first += "abcd\n", second += "abce\n";
+  expect_told(job("text { path = baleen.arg 'data', context = 4, tokenizer = 'chars', held_out = 0 }",
+                  "nn.sequential { nn.embedding { vocab = data.vocab, dim = 4 }, nn.linear { out = data.vocab } }"),
+              folder_.write("1.txt", first), folder_.write("2.txt", second), "`/alphabet` was ");
+}
+
+TEST_F(Load, OfTheFileThatNamesTheLatestSaysWhichThatIs) {
+  const std::string folder = *folder_ / "named";
+  ASSERT_EQ(run({"--steps", "2", "--set", "checkpoint.folder=" + folder}, {}).exit_code, 0);
+  for (const std::string command : {"run", "evaluate"})
+    expect_refusal(run({"--load", folder + "/latest"}, {}, command),
+                   {.whole = folder + "/latest: holds the name of a checkpoint; give that one's folder, " + folder +
+                             "/step-000000002"});
+  const ProcessResult again = run({"--resume", "latest", "--steps", "1", "--set", "checkpoint.folder=" + folder}, {});
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_NE(again.err.find("warning: the job has 1 steps, so nothing is left to train; --steps N goes on to step N"),
+            std::string::npos)
+      << again.err;
+}
+
+TEST_F(Load, OfNothingIsRefused) {
+  expect_refused(file(), {"--load-only", "*", "--load-except", "*"}, {},
+                 file() +
+                     ": --load-only * --load-except * leaves no parameter to load; take one of these away, or begin "
+                     "without --load");
+  expect_refusal(run({"--resume", file()}, {}),
+                 {.whole = file() + ": is a file; a run is resumed from the folder of a checkpoint, and parameters are "
+                                    "read with --load"});
+}
+
 TEST_F(Load, OfAMissingTensorNamesItAndTheOptions) {
   const std::vector<std::string> renamed{"--first", "fist"};
   expect_refused(file(), {}, renamed,

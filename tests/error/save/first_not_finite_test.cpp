@@ -110,7 +110,8 @@ TEST_F(GivenNotFinite, ParametersAreNamedAndNotSaved) {
       "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
       "return baleen.job { model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
       "  data = baleen.data.table { rows = rows, held_out = 0 }, batch = 4, steps = 6,\n"
-      "  optimizer = baleen.optimizer('sgd', { lr = function(step) return step == 2 and 1e300 or 0.1 end }) }\n");
+      "  optimizer = baleen.optimizer('sgd', { weight_decay = 1e9, lr = function(step) return step == 2 and 1e9 or 1e3 "
+      "end }) }\n");
   const ProcessResult result = run_baleen({"run", script, "--save", folder / "model.safetensors"});
   EXPECT_EQ(result.exit_code, 6) << result.err;
   EXPECT_NE(result.err.find(" numbers of `l."), std::string::npos) << result.err;

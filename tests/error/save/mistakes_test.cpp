@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "parity/parity_run.hpp"
+#include "support/refusal.hpp"
 
 namespace baleen::test {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 class Mistake : public testing::TestWithParam<int> {
  protected:
   /// A run of five steps with these callbacks, with --save.
-  ProcessResult train(const std::string& callbacks) {
+  ProcessResult train(const std::string& callbacks, const std::string& file = "model.safetensors") {
     const std::string script =
         folder_.write("job.lua",
                       "local baleen = require 'baleen'\n"
@@ -21,7 +22,7 @@ class Mistake : public testing::TestWithParam<int> {
                       "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 5,\n"
                       "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" +
                           callbacks + "}\n");
-    std::vector<std::string> words = {"run", script, "--save", folder_ / "model.safetensors"};
+    std::vector<std::string> words = {"run", script, "--save", folder_ / file};
     if (GetParam() > 1) words.insert(words.end(), {"--set", "mesh.data=" + std::to_string(GetParam())});
     return run_baleen(words);
   }
@@ -47,6 +48,19 @@ TEST_P(Mistake, InACallbackLeavesWhatWasTrainedBeside) {
             std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("job.lua:8: oh"), std::string::npos) << result.err;
+}
+
+/// What is written first has a longer name.
+TEST_P(Mistake, InALongNameIsToldBeforeTheFirstStep) {
+  const std::string longest = std::string(240, 'x') + ".safetensors";
+  expect_refusal(train("", longest), {.parts = {": cannot be saved to: its name has 252 bytes, and may have "},
+                                      .before = Before::kNothing});
+  const std::string fits = std::string(150, 'x') + ".safetensors";
+  const ProcessResult result =
+      train("  on_step = function(facts) if facts.step == 3 then error('oh') end end,\n", fits);
+  EXPECT_TRUE(is_there(std::string(120, 'x') + ".after-step-3.safetensors")) << result.err;
+  EXPECT_EQ(train("", fits).exit_code, 0);
+  EXPECT_TRUE(is_there(fits));
 }
 
 TEST_P(Mistake, BeforeTheFirstStepSavesNothing) {

@@ -38,6 +38,8 @@ TEST(CheckpointSettings, RefuseWithThePlaceAndTheNearestWord) {
   EXPECT_EQ(refusal({{"best", {std::string("yes"), "a.toml:2:1"}}}).substr(0, 37),
             "a.toml:2:1: checkpoint: option `best`");
   EXPECT_EQ(refusal({{"folder", {std::string(), "a.toml:2:1"}}}), "a.toml:2:1: checkpoint: `folder` is empty");
+  EXPECT_EQ(refusal({{"folder", {std::string("/root/~/x"), "a.toml:2:1"}}}),
+            "a.toml:2:1: checkpoint: `folder` has the shell's `~` in it, which means nothing here; write the path out");
 }
 
 }  // namespace
