@@ -38,7 +38,10 @@ Status evaluate(const EvaluateOptions& options, const Setup& setup) {
   const std::string where = described.script->job().where;
   if (!described.data) return invalid("the job has programs alone, and no `loss` to evaluate", where);
   const std::int64_t held_out = described.data->info().rows[BALEEN_HELD_OUT], batch = described.script->job().batch;
-  if (held_out == 0) return invalid("its data holds no row out, so nothing can be evaluated; hold out some", where);
+  if (held_out == 0)
+    return invalid(
+        "its data holds out no row, so nothing can be evaluated; raise its `held_out`, or name a file with --data",
+        where);
   const std::int64_t batches = options.batches.value_or(described.script->evaluate_batches());
   BALEEN_TRY_ASSIGN(const auto run,
                     Run::create(options, setup, std::move(prepared), flags, false, std::move(described)));

@@ -36,6 +36,8 @@ Status run(const RunOptions& options, const Setup& setup) {
   flags.resume = options.resume;
   flags.allow_missing = options.parts.allow_missing;
   BALEEN_TRY_ASSIGN(const auto run, Run::create(options, setup, std::move(prepared), flags, true));
+  if (!setup.link || setup.link->place().rank == 0)
+    for (const std::string& doubt : run->script().doubts()) setup.log.warning(doubt);
   run->session().start();
   if (const Status trained = run->train(*run); !trained) return rescued(*run, setup, trained.error());
   BALEEN_TRY(run->save_end());

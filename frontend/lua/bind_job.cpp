@@ -118,7 +118,7 @@ class GraphDescriber {
 
   /// Pushes the library's function, the job, the graph's name and an empty table of inputs.
   void begin_call(const char* name) {
-    lua_getglobal(L_, "require");
+    LuaState::of(L_).push_library_require();
     lua_pushstring(L_, "baleen.describe");
     lua_call(L_, 1, 1);
     lua_pushvalue(L_, job_);
@@ -222,6 +222,7 @@ void take_micro_batches(const Description& description, Job& job) {
 
 /// What says how it trains, beside data and graphs.
 void read_training(const Fields& fields, DescribedJob& result) {
+  for (const std::string& doubt : fields.texts("doubts")) result.doubts.push_back(result.job.where + ": " + doubt);
   Job& job = result.job;
   job.batch = fields.integer("batch");
   job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
@@ -253,6 +254,7 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   GraphDescriber describer(L, table, description);
   result.steps = fields.integer("steps");
   job.where = fields.text("where");
+  LuaState::of(L).job_where = job.where;
   job.goes_on_not_finite = fields.text("on_nan") == "continue";
   job.dtype = description.dtype();
   job.seed = static_cast<std::uint64_t>(fields.integer("seed"));

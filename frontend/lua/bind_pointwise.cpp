@@ -61,18 +61,24 @@ std::uint32_t append_opcode(Expression& e, std::uint32_t opcode, const std::arra
 int apply_opcode(lua_State* L) {
   const auto opcode = static_cast<std::uint32_t>(lua_tointeger(L, lua_upvalueindex(1)));
   const Arguments arguments(L, opcode_name(opcode));
+  const int count = operand_count(opcode);
+  // Lua calls what stands for a minus sign with the operand twice.
+  const bool is_sign = count == 1 && lua_gettop(L) == 2 && lua_rawequal(L, 1, 2) != 0;
+  if (lua_gettop(L) > count && !is_sign)
+    throw ScriptError(invalid(arguments.name() + ": it takes " + std::to_string(count) +
+                              (count == 1 ? " operand" : " operands") + ", but is given " +
+                              describe_value(L, count + 1) + " too"));
   static constexpr const char* kNames[] = {"a", "b", "c"};
   std::array<std::uint32_t, 3> operands{};
   Description& description = description_of(L);
   if (Description::Trace* trace = description.trace()) {
-    for (int i = 0; i < operand_count(opcode); ++i) operands[i] = instruction_at(arguments, i + 1, kNames[i], *trace);
+    for (int i = 0; i < count; ++i) operands[i] = instruction_at(arguments, i + 1, kNames[i], *trace);
     push_term(L, append_opcode(trace->expression, opcode, operands));
     return 1;
   }
   Expression expression;
   std::vector<ValueId> inputs;
-  for (int i = 0; i < operand_count(opcode); ++i)
-    operands[i] = operand_at(arguments, i + 1, kNames[i], expression, inputs);
+  for (int i = 0; i < count; ++i) operands[i] = operand_at(arguments, i + 1, kNames[i], expression, inputs);
   if (inputs.empty())
     throw ScriptError(invalid(arguments.name() + ": give at least one tensor; for numbers alone there is `math`"));
   const std::int64_t result = append_opcode(expression, opcode, operands);

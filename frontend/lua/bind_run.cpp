@@ -56,6 +56,9 @@ void push_facts(lua_State* L, const TrainingRun::Facts& facts) {
 
 int step(lua_State* L) {
   TrainingRun& run = run_of(L);
+  if (const Arguments arguments(L, "step"); !arguments.absent(2))
+    throw ScriptError(invalid("step: it takes nothing and makes one step, but is given " + describe_value(L, 2) +
+                              "; call it once for each step"));
   const RunCall call(L, "on_step");
   push_facts(L, unwrap(run.step()));
   lua_pushinteger(L, run.steps_done());
@@ -127,7 +130,7 @@ int run_program(lua_State* L) {
 /// Pushes what the library gives runs in Lua; false where it has no such function.
 bool push_library_function(lua_State* L, const std::string& key) {
   if (key != "logits") return false;
-  lua_getglobal(L, "require");
+  LuaState::of(L).push_library_require();
   lua_pushstring(L, "baleen.generate");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, key.c_str());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/lua/description.hpp"
 #include "frontend/lua/interfaces.hpp"
@@ -16,6 +17,7 @@ struct DescribedJob {
   Job job;
   std::int64_t steps = 0;
   std::int64_t evaluate_batches = 0;  ///< that an evaluation reads; 0: all that is held out
+  std::vector<std::string> doubts;    ///< what the job asks for and its data has too little of, with its place
   std::shared_ptr<ScriptData> data;
   std::optional<UserValues> checkpoint;    ///< how the run is to be saved as it goes
   std::map<std::string, UserValues> loop;  ///< what the training loop does beside steps: `evaluate`, `generate`

@@ -18,6 +18,7 @@ constexpr int kTracedCalls = 10;
 constexpr int kCallsLookedAt = 1000;
 constexpr const char* kLoaded = "baleen.loaded";
 constexpr const char* kSeedRandom = "baleen.seed_random";
+constexpr const char* kLibraryGlobals = "baleen.globals";
 
 bool is_users(const char* chunk_name) { return chunk_name[0] == '@'; }
 
@@ -57,11 +58,24 @@ Result<std::string> read_text(LuaState& state, const std::filesystem::path& file
   return text;
 }
 
+/// The library has globals of its own, since a script may give the names another meaning.
+void keep_globals(lua_State* L) {
+  lua_newtable(L);
+  lua_pushglobaltable(L);
+  for (lua_pushnil(L); lua_next(L, -2) != 0;) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, -5);
+  }
+  lua_pop(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, kLibraryGlobals);
+}
+
 }  // namespace
 
 void raise(lua_State* L, Error error) {
   LuaState& host = LuaState::of(L);
-  if (error.where.empty()) error.where = host.place(L).where;
+  if (error.where.empty()) error.where = host.place_or_job(L);
   const std::string text = error.text();
   lua_pushlstring(L, text.data(), text.size());
   host.remember(text, error);
@@ -82,8 +96,15 @@ Result<std::shared_ptr<LuaState>> LuaState::create(Options options) {
   BALEEN_TRY(state->load(state->options_.library / "baleen" / "sandbox.lua", "=baleen/sandbox.lua"));
   BALEEN_TRY(state->call(0, 1));
   lua_setfield(L, LUA_REGISTRYINDEX, kSeedRandom);
+  keep_globals(L);
   BALEEN_TRY(state->seed_random(state->options_.seed));
   return state;
+}
+
+void LuaState::push_library_require() {
+  lua_getfield(state_, LUA_REGISTRYINDEX, kLibraryGlobals);
+  lua_getfield(state_, -1, "require");
+  lua_remove(state_, -2);
 }
 
 namespace {
@@ -145,6 +166,12 @@ Status LuaState::load(const std::filesystem::path& file, const std::string& chun
     lua_pushvalue(state_, -1);
     lua_getinfo(state_, ">S", &activation);
     chunk_names_[activation.short_src] = chunk_name;
+    if (!is_users(chunk_name.c_str())) {
+      if (lua_getfield(state_, LUA_REGISTRYINDEX, kLibraryGlobals) == LUA_TTABLE)
+        lua_setupvalue(state_, -2, 1);  // _ENV, the only one of a chunk
+      else
+        lua_pop(state_, 1);
+    }
     return {};
   }
   const std::string message = lua_tostring(state_, -1);
@@ -291,6 +318,11 @@ LuaState::Place LuaState::place(lua_State* L) const {
   return place;
 }
 
+std::string LuaState::place_or_job(lua_State* L) const {
+  Place found = place(L);
+  return found.where.empty() ? job_where : std::move(found.where);
+}
+
 /// Lua's own "name:12: text" taken apart, with the full name. A place in the library stays in the text.
 Error LuaState::located(const std::string& text) const {
   const std::size_t length = place_length(text);
@@ -319,13 +351,18 @@ Error LuaState::error_of(const std::string& text, lua_State* L) const {
   // Lua (coroutine.wrap) and scripts (error) put a place of their own before a text that they pass on.
   const bool ours = !raised_text_.empty() && text.ends_with(raised_text_);
   Error error = ours ? raised_ : located(text);
-  if (error.where.empty()) error.where = place(L).where;
+  if (error.where.empty()) error.where = place_or_job(L);
   if (error.message.find("\n  called from ") == std::string::npos) add_trace(L, error);
   return error;
 }
 
 int LuaState::handle_message(lua_State* L) {
   std::size_t size = 0;
+  const bool has_text = lua_isstring(L, 1) || luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL;
+  if (!has_text) {
+    lua_pushfstring(L, "error(%s) was called; give it a text that says what is wrong", luaL_typename(L, 1));
+    lua_replace(L, 1);
+  }
   const char* text = luaL_tolstring(L, 1, &size);
   constexpr std::size_t kLongest = 2048;
   std::string message(text, std::min(size, kLongest));

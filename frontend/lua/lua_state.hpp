@@ -53,6 +53,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   Status call(int arguments, int results);
   /// Pushes the module `name`; runs it first where nobody asked for it before.
   Status require(const std::string& name);
+  /// Pushes `require` as the library has it, whatever the script makes of the name.
+  void push_library_require();
   /// Makes the value on the top of the stack the module `name`, and pops it.
   void provide(const char* name);
 
@@ -78,7 +80,11 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
     int depth = 0;
   };
   Place place(lua_State* L) const;
+  /// The place above, or that of the job where no frame stands in the user's files.
+  std::string place_or_job(lua_State* L) const;
 
+  /// Where the job stands: the place of errors that no line of the script has.
+  std::string job_where;
   /// What a running script describes, drives, and gets its data from; null where it does not.
   Description* description = nullptr;
   TrainingRun* run = nullptr;

@@ -97,7 +97,7 @@ int Script::Impl::describe(lua_State* L) {
         invalid("the script returns " + returned + "; its last line must be `return baleen.job { ... }`"));
   lua_settop(L, 2);
   self.described = read_job(L, 2, *self.state->description);
-  lua_getglobal(L, "require");
+  self.state->push_library_require();
   lua_pushstring(L, "baleen.arg");
   lua_call(L, 1, 1);
   lua_getfield(L, -1, "check");
@@ -205,6 +205,7 @@ Result<ExportPlan> Script::plan_export(const MapRequest& request,
 Job& Script::job() { return impl_->described.job; }
 std::int64_t Script::steps() const { return impl_->described.steps; }
 std::int64_t Script::evaluate_batches() const { return impl_->described.evaluate_batches; }
+const std::vector<std::string>& Script::doubts() const { return impl_->described.doubts; }
 const std::optional<UserValues>& Script::checkpoint() const { return impl_->described.checkpoint; }
 const std::shared_ptr<ScriptData>& Script::data() const { return impl_->described.data; }
 

@@ -66,6 +66,8 @@ class Script {
   std::int64_t steps() const;
   /// Of an evaluation; 0: the whole held-out part.
   std::int64_t evaluate_batches() const;
+  /// What the job asks for and its data has too little of: texts for the user, with the job's place.
+  const std::vector<std::string>& doubts() const;
   /// The job's `checkpoint`, unchecked; nothing where it has none.
   const std::optional<UserValues>& checkpoint() const;
   const std::shared_ptr<ScriptData>& data() const;

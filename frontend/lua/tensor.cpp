@@ -29,8 +29,11 @@ int index_tensor(lua_State* L) {
     push_texts(L, *value_at(L, 1).axes);
   } else {
     lua_pushvalue(L, 2);
-    lua_gettable(L, lua_upvalueindex(1));
-    if (lua_isnil(L, -1)) throw ScriptError(invalid("a tensor has no field or method `" + key + "`"));
+    lua_rawget(L, lua_upvalueindex(1));
+    if (!lua_isnil(L, -1)) return 1;
+    throw ScriptError(invalid(lua_type(L, 2) == LUA_TSTRING ? "a tensor has no field or method `" + key + "`"
+                                                            : "a tensor has no entry " + describe_value(L, 2) +
+                                                                  "; cut it with baleen.ops.slice"));
   }
   return 1;
 }

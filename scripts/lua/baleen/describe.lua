@@ -2,36 +2,24 @@
 --- Returns the graph's outputs as a list of { name, value }.
 local core = require "baleen.core"
 local layer = require "baleen.nn.layer"
+local target = require "baleen.target"
 
 local function measured(job, what, measure, output, fields)
   local total, weight = measure(output, fields[job.target], fields)
   if total == nil or weight == nil then
     core.fail(what .. " must return two values: a sum over the batch, and the weight to divide it by", job.where)
+  elseif type(weight) == "number" and not (weight > 0 and weight < math.huge) then
+    core.fail(("%s gives the weight %s, by which its sum is divided; it must be a finite number above 0"):format(what,
+      weight), job.where)
   end
   return total, weight
-end
-
---- Whether the job's target is what the data's `classes` counts: its one field of a number per row that is int32, but
---- for lengths of lists. Ids of tokens need not all occur.
-local function is_class(job)
-  local lengths, found = {}, nil
-  for _, field in ipairs(job.data.fields) do
-    if field.length then lengths[field.length] = true end
-  end
-  for _, field in ipairs(job.data.fields) do
-    if field.dtype == "int32" and not lengths[field.name] then
-      if found or #field.shape > 0 then return false end
-      found = field.name
-    end
-  end
-  return found == job.target
 end
 
 --- Fails where the model gives fewer numbers for a row than there are classes.
 local function check_classes(job, output)
   local loss, data = job.loss, job.data
   if type(loss) ~= "table" or loss.kind ~= "cross_entropy" or loss.ignore_index then return end
-  if not data or not core.is_tensor(output) or output.rank == 0 or not is_class(job) then return end
+  if not data or not core.is_tensor(output) or output.rank == 0 or not target.is_class(job) then return end
   local given = output.shape[output.rank]
   if given >= data.classes then return end
   core.fail(("the model gives %d numbers for a row, and the data has %d classes; give the last layer "
@@ -60,6 +48,10 @@ return function(job, graph, fields)
   if job.programs[graph] then return outputs_of(job, job.programs[graph], fields) end
   local output = job.model(fields[job.input], fields)
   if output == nil then core.fail("the model returns nothing; it must return a tensor", job.where) end
+  if layer.is(output) then
+    core.fail(("the model returns a layer, %s, and must return what it gives; call it, as in layer(x)"):format(
+      output.kind), output.where)
+  end
 
   check_classes(job, output)
   layer.name(job.loss, "loss")

@@ -26,6 +26,17 @@ function baleen.training()
   return core.learns()
 end
 
+local ops = {}
+for name in pairs(baleen.ops) do ops[#ops + 1] = name end
+setmetatable(baleen.ops, {
+  __index = function(_, name)
+    core.fail("baleen.ops: " .. core.unknown_word("op", tostring(name), ops))
+  end,
+})
+
+local names = { "models" }
+for name in pairs(baleen) do names[#names + 1] = name end
+
 return setmetatable(baleen, {
   __index = function(self, key)
     if key == "models" then -- only where a script asks for them
@@ -33,6 +44,6 @@ return setmetatable(baleen, {
       rawset(self, key, models)
       return models
     end
-    core.fail("baleen has no `" .. tostring(key) .. "`")
+    core.fail("baleen: " .. core.unknown_word("field", tostring(key), names))
   end,
 })

@@ -1,4 +1,7 @@
 --- How parameters start: plain tables that layers pass on to the core.
+local core = require "baleen.core"
+local options = require "baleen.options"
+
 local initializer = {}
 
 local Initializer = {
@@ -10,26 +13,47 @@ local Initializer = {
   end,
 }
 
-function initializer.constant(value)
-  return setmetatable({ kind = "constant", value = value }, Initializer)
+local largest = 3.4028234663852886e38 -- of fp32
+
+local function check(kind, name, value, least)
+  local what = ("baleen.init.%s: `%s`"):format(kind, name)
+  options.expect(what, value, "number")
+  if value ~= value or math.abs(value) > largest then
+    core.fail(("%s is %s; it must be a finite number of fp32"):format(what, value))
+  elseif least and value < least then
+    core.fail(("%s is %s; it must be at least %s"):format(what, value, least))
+  end
+  return value
 end
+
+local function define(kind, example, make)
+  initializer[kind] = options.maker(kind .. example, core.entry(function(...)
+    return setmetatable(make(...), Initializer)
+  end))
+end
+
+define("constant", "(0)", function(value)
+  return { kind = "constant", value = check("constant", "value", value) }
+end)
 
 initializer.zeros = initializer.constant(0)
 initializer.ones = initializer.constant(1)
 
 --- Normally distributed; the mean is 0 unless given.
-function initializer.normal(deviation, mean)
-  return setmetatable({ kind = "normal", mean = mean or 0, deviation = deviation }, Initializer)
-end
+define("normal", "(0.02)", function(deviation, mean)
+  check("normal", "deviation", deviation, 0)
+  return { kind = "normal", mean = check("normal", "mean", mean or 0), deviation = deviation }
+end)
 
-function initializer.uniform(low, high)
-  return setmetatable({ kind = "uniform", low = low, high = high }, Initializer)
-end
+define("uniform", "(-0.1, 0.1)", function(low, high)
+  check("uniform", "low", low)
+  return { kind = "uniform", low = low, high = check("uniform", "high", high, low) }
+end)
 
 --- Normal with deviation gain / sqrt(number of inputs of one output); gain sqrt(2) suits ReLU (arXiv 1502.01852).
-function initializer.fan_in(gain)
-  return setmetatable({ kind = "fan_in", gain = gain or 1 }, Initializer)
-end
+define("fan_in", "()", function(gain)
+  return { kind = "fan_in", gain = check("fan_in", "gain", gain or 1, 0) }
+end)
 
 --- The initialiser itself, with the number of inputs put in.
 function initializer.resolve(init, inputs)
@@ -43,4 +67,10 @@ function initializer.scaled(init, factor)
   return initializer.normal(init.deviation * factor, init.mean)
 end
 
-return initializer
+local known = { "constant", "fan_in", "normal", "ones", "uniform", "zeros" }
+
+return setmetatable(initializer, {
+  __index = function(_, name)
+    core.fail("baleen.init: " .. core.unknown_word("initialiser", tostring(name), known))
+  end,
+})

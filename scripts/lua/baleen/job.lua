@@ -4,6 +4,7 @@ local generate = require "baleen.generate"
 local options = require "baleen.options"
 local predict = require "baleen.predict"
 local program = require "baleen.program"
+local target = require "baleen.target"
 
 --- After a step or a run of a program that learns whose loss or gradient is NaN or infinite.
 local on_nan = { type = "string", default = "stop", choices = { "stop", "continue" } }
@@ -107,12 +108,15 @@ local function check_programs(job)
 end
 
 local function check_training(job)
+  local asked = job.evaluate and "evaluate" or job.on_evaluate and "on_evaluate"
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
   job.check = options.check("job: check", job.check, check_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
+  job.doubts = target.doubts(job, asked)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
   for name, metric in pairs(job.metrics) do
+    options.expect_made(("job: the metric `%s`"):format(tostring(name)), metric)
     if type(name) ~= "string" or not options.callable(metric) then
       core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
     end
@@ -136,6 +140,7 @@ return core.entry(function(given)
       job.where)
   end
   check_programs(job)
+  options.expect_list("job: `plan`", job.plan, "plan = { baleen.strategy(name, { ... }) }")
   for _, strategy in ipairs(job.plan) do
     check_made_by("plan", strategy, "baleen.strategy(name, { ... })")
   end

@@ -15,6 +15,7 @@ local function read_patterns(what, match)
     core.fail(("%s: `match` is %s; it must be a pattern of parameter names, or a list of them"):format(
       what, core.describe(match)))
   end
+  options.expect_list(what .. ": `match`", match, '{ "*.bias", "*.gamma" }')
   for i, pattern in ipairs(match) do
     options.expect(("%s: pattern %d"):format(what, i), pattern, "string")
   end
@@ -29,6 +30,7 @@ local function read_group(what, given)
       options.expect(what .. ": `frozen`", value, "boolean")
       group.frozen = value
     elseif name ~= "match" then
+      options.expect_made(("%s: `%s`"):format(what, name), value)
       group.options[name] = value
     end
   end
@@ -36,16 +38,20 @@ local function read_group(what, given)
 end
 
 return core.entry(function(name, given)
+  if type(name) == "table" then
+    core.fail('optimizer: the name stands before the table, as in baleen.optimizer("NAME", { lr = 1e-3 })')
+  end
   options.expect("optimizer: the name", name, "string")
   local what = "optimizer `" .. name .. "`"
   given = given or {}
   options.expect(what .. ": the options", given, "table")
   local result = setmetatable({ name = name, options = {}, groups = {}, where = core.where() }, Optimizer)
   for key, value in pairs(given) do
+    options.expect_made(("%s: `%s`"):format(what, tostring(key)), value)
     if key ~= "groups" then result.options[key] = value end
   end
   local groups = given.groups or {}
-  options.expect(what .. ": `groups`", groups, "table")
+  options.expect_list(what .. ": `groups`", groups, "groups = { { match = \"*.bias\", ... } }")
   for i, group in ipairs(groups) do
     result.groups[i] = read_group(what .. ": group " .. i, group)
   end

@@ -21,6 +21,39 @@ function options.callable(value)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
+local makers = setmetatable({}, { __mode = "k" })  -- how each is called: "linear { ... }"
+
+--- `make`, known as a function that a script has to call, as in `example`.
+function options.maker(example, make)
+  makers[make] = example
+  return make
+end
+
+--- Fails where `value` is a function that makes what is wanted, and was not called.
+function options.expect_made(what, value, where)
+  local example = makers[value]
+  if example then
+    core.fail(("%s is a function that makes one; call it, as in %s"):format(what, example), where)
+  end
+end
+
+--- Fails unless `value` is a table of the entries 1, 2, ... and nothing else.
+function options.expect_list(what, value, example)
+  options.expect(what, value, "table")
+  local count = 0
+  for key in pairs(value) do
+    if math.type(key) ~= "integer" or key < 1 then
+      core.fail(("%s has a field `%s`, and must be a list, as in %s"):format(what, tostring(key), example))
+    end
+    count = math.max(count, key)
+  end
+  for i = 1, count do
+    if value[i] == nil then
+      core.fail(("%s: entry %d of the list is nil, and there is one behind it; is its name misspelt?"):format(what, i))
+    end
+  end
+end
+
 --- Fails unless `value` is of that type; `what` names it: "optimizer: the name".
 function options.expect(what, value, kind)
   if not types[kind][2](value) then
@@ -54,6 +87,7 @@ local function check_choice(what, name, value, rule)
 end
 
 local function check_value(what, name, value, rule)
+  options.expect_made(("%s: `%s`"):format(what, name), value)
   local expected = {}
   for word in rule.type:gmatch("[^|]+") do
     local kind = types[word]
@@ -88,20 +122,26 @@ end
 --- entries 1, 2, … of `given` are kept too.
 function options.check(what, given, rules, list)
   if given == nil then given = {} end
-  if type(given) ~= "table" then
+  if core.is_tensor(given) then
+    core.fail(("%s: it is called with a tensor, and must be made first, as in %s { ... } (x)"):format(what, what))
+  elseif options.callable(given) then
+    local shown = type(given) == "table" and given.kind and ("a layer, %s,"):format(given.kind) or core.describe(given)
+    core.fail(("%s: it is given %s in place of a table; write %s { ... }, with that inside"):format(what, shown, what))
+  elseif type(given) ~= "table" then
     core.fail(what .. ": the options are " .. core.describe(given) .. "; they must be a table, as in { name = value }")
   end
   given = renamed(what, given, rules)
-  local result = {}
+  local result, entries = {}, {}
   for key, value in pairs(given) do
     if list and math.type(key) == "integer" then
-      result[key] = value
+      result[key], entries[key] = value, value
     elseif type(key) ~= "string" then
       core.fail(what .. ": options are given by name, but " .. core.describe(value) .. " has none")
     elseif not rules[key] then
       core.fail(what .. ": " .. core.unknown_word("option", key, names_of(rules)))
     end
   end
+  options.expect_list(what, entries, "{ a, b }")
   for name, rule in pairs(rules) do
     local value = given[name]
     if value == nil then

@@ -82,6 +82,7 @@ local function layout(given)
   end
   local dim, names = dimension_of(chosen), chosen.name
   if type(names) == "string" then names = { names } end
+  options.expect_list("parallel.layout: `name`", names, '{ "a.weight", "b.weight" }')
   if #names == 0 then
     core.fail("parallel.layout: `name` is empty; it must be a pattern of names, or a list of them")
   end
@@ -139,10 +140,17 @@ local function pipeline(given)
   end)
 end
 
-return {
+local parallel = {
   pipeline = core.entry(pipeline),
   stage = core.entry(stage),
   split = around("split", { axis = axis_rule, dim = { type = "string", required = true } }),
   replicate = around("replicate", { axis = axis_rule }),
   layout = core.entry(layout),
 }
+
+return setmetatable(parallel, {
+  __index = function(_, name)
+    core.fail("baleen.parallel: " .. core.unknown_word("function", tostring(name),
+      { "layout", "pipeline", "replicate", "split", "stage" }))
+  end,
+})

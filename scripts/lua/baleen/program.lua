@@ -26,6 +26,8 @@ local function check_input(what, name, given)
   end
   what = ("%s: input `%s`"):format(what, name)
   local input = options.check(what, given, input_rules)
+  options.expect_list(what .. ": `shape`", input.shape, "{ 1, 8 }")
+  options.expect_list(what .. ": `axes`", input.axes, '{ "batch", "" }')
   for i, extent in ipairs(input.shape) do
     if math.type(extent) ~= "integer" or extent < 1 then
       core.fail(("%s: `shape`: extent %d is %s; it must be an integer of at least 1"):format(what, i,
@@ -57,6 +59,7 @@ local function check_learning(what, program)
     core.fail(what .. ": it has an `optimizer`, so its ranks share the work; `replicated = true` is for the others")
   end
   program.parameters, program.clip_grad_norm = program.parameters or {}, program.clip_grad_norm or 0
+  options.expect_list(what .. ": `parameters`", program.parameters, '{ "head.*" }')
   for i, pattern in ipairs(program.parameters) do
     options.expect(("%s: `parameters`: pattern %d"):format(what, i), pattern, "string")
   end

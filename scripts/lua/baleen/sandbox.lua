@@ -1,5 +1,8 @@
 -- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every
 -- rank. Returns the function that seeds math.random.
+local error, getmetatable, next, type = error, getmetatable, next, type -- whatever a script makes of these names
+local sort, number_type = table.sort, math.type
+
 dofile, loadfile = nil, nil
 string.dump = nil
 
@@ -12,7 +15,7 @@ end
 local random_seed = math.randomseed
 --- As in Lua, but a seed must be given: every rank draws the same numbers.
 function math.randomseed(number)
-  if math.type(number) == nil then error("math.randomseed: give a number; every rank must draw the same", 2) end
+  if number_type(number) == nil then error("math.randomseed: give a number; every rank must draw the same", 2) end
   random_seed(number)
 end
 
@@ -33,7 +36,7 @@ local function sorted_keys(t)
     end
     keys[#keys + 1] = key
   end
-  table.sort(keys, before)
+  sort(keys, before)
   return keys
 end
 

@@ -20,10 +20,10 @@ local function warmed(given, after)
 end
 
 local function define(name, rules, make)
-  return core.entry(function(given)
+  return options.maker(name .. " { ... }", core.entry(function(given)
     local checked = options.check(name, given, rules)
     return setmetatable({ name = name, given = checked, value = make(checked) }, Schedule)
-  end)
+  end))
 end
 
 local peak = { type = "number", required = true }
@@ -79,9 +79,10 @@ schedule.warm_up = define("warm_up", {
 end)
 
 local function check_points(points)
+  options.expect_list("piecewise: `points`", points, "{ { 0, 1e-3 }, { 500, 1e-4 } }")
   if #points == 0 then core.fail("piecewise: give points, as in { { 0, 1e-3 }, { 500, 1e-4 } }") end
   for i, point in ipairs(points) do
-    if type(point) ~= "table" or math.type(point[1]) ~= "integer" or type(point[2]) ~= "number" then
+    if type(point) ~= "table" or math.type(point[1]) ~= "integer" or type(point[2]) ~= "number" or #point > 2 then
       core.fail(("piecewise: point %d must be { step, value }"):format(i))
     elseif i > 1 and point[1] <= points[i - 1][1] then
       core.fail(("piecewise: the steps must rise, but point %d is at step %d after step %d"):format(
@@ -106,4 +107,11 @@ schedule.piecewise = define("piecewise", {
   end
 end)
 
-return schedule
+local names = {}
+for name in pairs(schedule) do names[#names + 1] = name end
+
+return setmetatable(schedule, {
+  __index = function(_, name)
+    core.fail("baleen.schedule: " .. core.unknown_word("schedule", tostring(name), names))
+  end,
+})

@@ -9,6 +9,9 @@ local Strategy = {
 }
 
 return core.entry(function(name, given)
+  if type(name) == "table" then
+    core.fail('strategy: the name stands before the table, as in baleen.strategy("NAME", { ... })')
+  end
   given = given or {}
   options.expect("strategy: the name", name, "string")
   options.expect("strategy `" .. name .. "`: the options", given, "table")

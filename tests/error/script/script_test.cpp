@@ -72,6 +72,214 @@ TEST_F(Scripts, OptionsOfAnOptimizerThatDoNotGoTogether) {
   expect_refused(job, script() + ":5: optimizer `sgd`: sgd: `nesterov` needs `momentum` above 0 and `dampening` 0");
 }
 
+TEST_F(Scripts, FunctionsThatAreNotCalled) {
+  const std::string what = " is a function that makes one; call it, as in ";
+  std::string job = job_with("nn.linear { out = 2 }");
+  const auto with = [&](const std::string& old, const std::string& now) {
+    std::string text = job;
+    return text.replace(text.find(old), old.size(), now);
+  };
+  expect_refused(with("nn.cross_entropy {}", "nn.cross_entropy"),
+                 script() + ":4: job: `loss`" + what + "cross_entropy { ... }");
+  expect_refused(with("nn.linear { out = 2 }", "nn.linear"), script() + ":4: job: `model`" + what + "linear { ... }");
+  expect_refused(with("batch = 2", "metrics = { a = nn.accuracy }, batch = 2"),
+                 script() + ":4: job: the metric `a`" + what + "accuracy { ... }");
+  expect_refused(with("(\"sgd\")", "(\"sgd\", { lr = baleen.cosine })"),
+                 script() + ":5: optimizer `sgd`: `lr`" + what + "cosine { ... }");
+  expect_refused(with("nn.linear { out = 2 }", "nn.sequential { nn.linear { out = 2 }, nn.relu }"),
+                 script() + ":6: sequential: entry 2" + what + "relu { ... }");
+  expect_refused(with("{ out = 2 }", "{ out = 2, init = baleen.init.normal }"),
+                 script() + ":6: linear: `init`" + what + "normal(0.02)");
+  expect_refused(
+      with("nn.linear { out = 2 }", "function(x) return nn.linear { out = 2 } end"),
+      script() + ":6: the model returns a layer, linear, and must return what it gives; call it, as in layer(x)");
+  expect_refused(with("nn.linear { out = 2 }", "function(x) return nn.linear(x) end"),
+                 script() + ":6: linear: it is called with a tensor, and must be made first, as in linear { ... } (x)");
+}
+
+/// Where no line of the script runs, the job's own line is named.
+TEST_F(Scripts, OutputsThatAreNone) {
+  expect_refused(job_with("function() return {} end"),
+                 script() + ":4: cross_entropy: `x` is a table; it must be a tensor");
+}
+
+TEST_F(Scripts, ListsThatAreNone) {
+  const std::string hole = " of the list is nil, and there is one behind it; is its name misspelt?";
+  expect_refused(job_with("nn.sequential { nn.linear { out = 2 }, nn_relu, nn.linear { out = 2 } }"),
+                 script() + ":6: sequential: entry 2" + hole);
+  std::string job = job_with("nn.linear { out = 2 }");
+  const auto with = [&](const std::string& old, const std::string& now) {
+    std::string text = job;
+    return text.replace(text.find(old), old.size(), now);
+  };
+  expect_refused(with("batch = 2", "plan = baleen.strategy('data'), batch = 2"),
+                 script() +
+                     ":4: job: `plan` has a field `name`, and must be a list, as in plan = { "
+                     "baleen.strategy(name, { ... }) }");
+  expect_refused(with("(\"sgd\")", "(\"sgd\", { groups = { match = '*' } })"),
+                 script() +
+                     ":5: optimizer `sgd`: `groups` has a field `match`, and must be a list, as in groups = { { "
+                     "match = \"*.bias\", ... } }");
+  expect_refused(with("(\"sgd\")", "(\"sgd\", { groups = { { match = { 'a', nil, 'b' } } } })"),
+                 script() + ":5: optimizer `sgd`: group 1: `match`: entry 2" + hole);
+  expect_refused(with("(\"sgd\")", "(\"sgd\", { lr = baleen.piecewise { points = { { 0, 1 }, nil, { 2, 1 } } } })"),
+                 script() + ":5: piecewise: `points`: entry 2" + hole);
+}
+
+TEST_F(Scripts, FirstValuesThatAreNone) {
+  const auto with = [](const std::string& init) {
+    return job_with("nn.linear { out = 2, init = baleen.init." + init + " }");
+  };
+  const std::string at = script() + ":6: baleen.init";
+  expect_refused(with("normal()"), at + ".normal: `deviation` is nil; it must be a number");
+  expect_refused(with("normal(-1)"), at + ".normal: `deviation` is -1; it must be at least 0");
+  expect_refused(with("normal(1e39)"), at + ".normal: `deviation` is 1e+39; it must be a finite number of fp32");
+  expect_refused(with("uniform(1, -1)"), at + ".uniform: `high` is -1; it must be at least 1");
+  expect_refused(with("uniforn(0, 1)"), at + ": unknown initialiser `uniforn`; did you mean `uniform`?");
+}
+
+TEST_F(Scripts, NamesThatTheLibraryLacks) {
+  const auto refused = [&](const std::string& what, const std::string& message) {
+    expect_refused("local x = require('baleen')." + what + " {}\n", script() + ":1: " + message);
+  };
+  refused("optimiser", "baleen: unknown field `optimiser`; did you mean `optimizer`?");
+  refused("schedule.cosin", "baleen.schedule: unknown schedule `cosin`; did you mean `cosine`?");
+  refused("ops.reluu", "baleen.ops: unknown op `reluu`; did you mean `relu`?");
+  refused("parallel.layuot", "baleen.parallel: unknown function `layuot`; did you mean `layout`?");
+}
+
+TEST_F(Scripts, ALayerInPlaceOfATable) {
+  expect_refused(job_with("nn.sequential(nn.linear { out = 2 })"),
+                 script() +
+                     ":6: sequential: it is given a layer, linear, in place of a table; write sequential { ... }, "
+                     "with that inside");
+}
+
+TEST_F(Scripts, WeightsThatAreNone) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  for (const std::string weight : {"0", "-1", "0/0", "1/0"}) {
+    std::string text = job;
+    text.replace(text.find("nn.cross_entropy {}"), 19, "function(x) return ops.sum(x), " + weight + " end");
+    expect_refusal(run(text), {.begins = script() + ":4: the loss gives the weight ",
+                               .parts = {", by which its sum is divided; it must be a finite number above 0"}});
+  }
+}
+
+TEST_F(Scripts, EntriesOfATensor) {
+  expect_refused(job_with("function(x) return x[1] end"),
+                 script() + ":6: a tensor has no entry the number 1; cut it with baleen.ops.slice");
+  expect_refused(job_with("function(x) return x.shap end"), script() + ":6: a tensor has no field or method `shap`");
+}
+
+TEST_F(Scripts, OperandsThatAreTooMany) {
+  expect_refused(job_with("function(x) return ops.relu(x, 0.1) end"),
+                 script() + ":6: relu: it takes 1 operand, but is given the number 0.1 too");
+  EXPECT_EQ(run(job_with("function(x) return nn.linear { out = 2 } (-ops.neg(x)) end")).exit_code, 0);
+}
+
+/// Each is answered before the first step.
+TEST_F(Scripts, SchedulesThatLeaveTheirRange) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.replace(job.find("steps = 1"), 9, "steps = 500");
+  const auto with = [&](const std::string& lr) {
+    std::string text = job;
+    return text.replace(text.find("(\"sgd\")"), 7, "(\"sgd\", { lr = " + lr + " })");
+  };
+  const std::string at = script() + ":5: optimizer `sgd`: option `lr` ";
+  expect_refusal(run(with("baleen.linear { peak = 0.1, final = -0.1 }")),
+                 {.begins = at + "must be from 0 to 1e+09, not -0.", .before = Before::kNothing});
+  expect_refused(with("function(step) return step == 3 and -1 or 0.1 end"),
+                 at + "must be from 0 to 1e+09, not -1 at step 3");
+  expect_refused(with("function(step, steps) return steps - 1 - step > 0 and 0.1 or nil end"),
+                 at + "gave nil at step 499; a schedule must give a finite number");
+  // One between those that are looked at ends the run at its step.
+  const ProcessResult late = run(with("function(step) return step == 27 and -1 or 0.1 end"));
+  EXPECT_EQ(late.exit_code, 2);
+  EXPECT_NE(late.err.find(at + "must be from 0 to 1e+09, not -1 at step 27"), std::string::npos) << late.err;
+}
+
+TEST_F(Scripts, NothingThatCanBeTrained) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.replace(job.find("(\"sgd\")"), 7, "(\"sgd\", { groups = { { match = '*', frozen = true } } })");
+  expect_refused(job, script() + ":4: no parameter is trained: all are frozen, or the loss depends on none");
+}
+
+TEST_F(Scripts, NamesOfLuaThatTheScriptUsesOtherwise) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  const std::string others =
+      "type, pairs, ipairs, next, select, string, table, math, setmetatable, require = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10\n";
+  job.insert(job.find("return baleen.job"), others);
+  job.insert(job.find("batch = 2"), "on_step = function(f, run) run:evaluate() end, ");
+  job.replace(job.find("held_out = 0"), 12, "held_out = 0.5");
+  const ProcessResult result = run(job);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
+TEST_F(Scripts, ErrorsWithoutAText) {
+  expect_refused("error()\n", script() + ":1: error(nil) was called; give it a text that says what is wrong");
+  expect_refused("error({})\n", script() + ":1: error(table) was called; give it a text that says what is wrong");
+}
+
+TEST_F(Scripts, StepsOfASteps) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.insert(job.find("batch = 2"), "loop = function(_, run) run:step(5) end, ");
+  const ProcessResult result = run(job);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_NE(result.err.find(script() + ":4: step: it takes nothing and makes one step, but is given the number 5; "
+                                       "call it once for each step"),
+            std::string::npos)
+      << result.err;
+}
+
+/// They are allowed, since small data may have no row to hold out, and told.
+TEST_F(Scripts, EvaluationsOfNoRowsAreTold) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  EXPECT_EQ(run(job).err.find("held_out"), std::string::npos);
+  for (const std::string option : {"evaluate", "on_evaluate"}) {
+    std::string text = job;
+    text.insert(text.find("batch = 2"), option + (option == "evaluate" ? " = { every = 1 }, " : " = print, "));
+    const ProcessResult result = run(text);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.err.find("warning: " + script() + ":4: job: `" + option +
+                              "` does nothing, since the data holds out no row; raise its `held_out`, or leave `" +
+                              option + "` out"),
+              std::string::npos)
+        << result.err;
+  }
+  std::string best = job;
+  best.insert(best.find("batch = 2"), "checkpoint = { best = true, folder = '" + (folder_ / "c") + "' }, ");
+  const ProcessResult result = run(best);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find(":4: checkpoint: `best` names none, since no row is held out to measure it by"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST_F(Scripts, BatchesOfMoreRowsThanThereAreAreTold) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.replace(job.find("batch = 2"), 9, "batch = 4");
+  EXPECT_EQ(run(job).err.find("more than once"), std::string::npos);
+  job.replace(job.find("batch = 4"), 9, "batch = 5");
+  const ProcessResult result = run(job);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("warning: " + script() +
+                            ":4: job: `batch` is 5 and the data has 4 rows to train on, so each "
+                            "step reads rows more than once"),
+            std::string::npos)
+      << result.err;
+}
+
+TEST_F(Scripts, DataOfOneClassIsTold) {
+  const std::string told = "has one class in all rows that are trained on";
+  std::string job = job_with("nn.linear { out = 2 }");
+  EXPECT_EQ(run(job).err.find(told), std::string::npos);
+  for (std::size_t at = 0; (at = job.find(", 1 }", at)) != std::string::npos;) job.replace(at, 5, ", 0 }");
+  const ProcessResult result = run(job);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("warning: " + script() + ":4: job: the target `label` " + told), std::string::npos)
+      << result.err;
+}
+
 TEST_F(Scripts, RuntimeErrorWithTheCallsThatLedThere) {
   expect_refused("local function make()\n  return nil + 1\nend\nlocal x = make()\n",
                  script() + ":2: attempt to perform arithmetic on a nil value\n  called from " + script() + ":4");

@@ -105,7 +105,7 @@ function layer.define(definition)
     if name ~= "options" and name ~= "list" and name ~= "label" then methods[name] = value end
   end
   local meta = { __index = methods, __call = call, __tostring = print_layer }
-  return core.entry(function(given)
+  return options.maker(definition.kind .. " { ... }", core.entry(function(given)
     local self = options.check(definition.kind, given, rules, definition.list)
     self.given = given or {}
     self.where = core.where()
@@ -115,7 +115,7 @@ function layer.define(definition)
     end
     if self.setup then self:setup() end
     return self
-  end)
+  end))
 end
 
 --- Is it a layer?

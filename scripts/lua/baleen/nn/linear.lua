@@ -5,6 +5,7 @@
 local initializer = require "baleen.initializer"
 local layer = require "baleen.nn.layer"
 local ops = require "baleen.ops"
+local options = require "baleen.options"
 
 local letters = "abcdefghijklmnopqrstuvwxyz"
 
@@ -26,6 +27,8 @@ local function setup(self)
   if self.out and self.tied_to and self.out ~= self.tied_to.vocab then
     self:fail(("`out` is %s, but the embedding it is tied to has %d rows"):format(self.out, self.tied_to.vocab))
   end
+  if type(self.out) == "table" then options.expect_list("linear: `out`", self.out, "{ 4, 8 }") end
+  options.expect_list("linear: `axes`", self.axes, '{ "heads", "" }')
   for _, extent in ipairs(list(self.out)) do
     if math.type(extent) ~= "integer" or extent < 1 then
       self:fail(("`out` holds %s; extents are integers from 1 on"):format(extent))

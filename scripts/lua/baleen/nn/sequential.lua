@@ -9,6 +9,7 @@ return layer.define {
   setup = function(self)
     if #self == 0 then self:fail("there are no layers in the list") end
     for i, child in ipairs(self) do
+      options.expect_made(("sequential: entry %d"):format(i), child, self.where)
       if not options.callable(child) then
         self:fail(("entry %d is %s; it must be a layer or a function"):format(i, core.describe(child)))
       end

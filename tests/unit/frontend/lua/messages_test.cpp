@@ -90,7 +90,7 @@ TEST_F(Messages, WrongChoice) {
 TEST_F(Messages, UnknownLayerAndLibrary) {
   EXPECT_EQ(error_of("require('baleen').nn.liner {}"),
             "train.lua:1: baleen.nn: unknown layer `liner`; did you mean `linear`?");
-  EXPECT_EQ(error_of("require('baleen').jobb {}"), "train.lua:1: baleen has no `jobb`");
+  EXPECT_EQ(error_of("require('baleen').jobb {}"), "train.lua:1: baleen: unknown field `jobb`; did you mean `job`?");
 }
 
 TEST_F(Messages, WrongShapesNameTheLayerAndBothShapes) {
