@@ -83,7 +83,7 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   /// The place above, or that of the job where no frame stands in the user's files.
   std::string place_or_job(lua_State* L) const;
 
-  /// Where the job stands: the place of errors that no line of the script has.
+  /// While the job is described, where it stands: the place of errors that no line of the script has.
   std::string job_where;
   /// What a running script describes, drives, and gets its data from; null where it does not.
   Description* description = nullptr;

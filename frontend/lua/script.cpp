@@ -177,6 +177,7 @@ Result<std::unique_ptr<Script>> Script::load(const std::filesystem::path& file, 
   impl->state->unlimit_time();
   impl->state->description = nullptr;
   impl->state->data = nullptr;
+  impl->state->job_where.clear();
   if (!status) return status.error();
   return std::unique_ptr<Script>(new Script(std::move(impl)));
 }

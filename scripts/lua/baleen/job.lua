@@ -66,9 +66,8 @@ local generate_rules = {
 }
 
 local function check_made_by(name, value, maker)
-  if type(value) ~= "table" or not value.where then
-    core.fail(("job: `%s` is %s; make it with %s"):format(name, core.describe(value), maker))
-  end
+  local is_made = type(value) == "table" and value.where and (value.groups ~= nil) == (name == "optimizer")
+  if not is_made then core.fail(("job: `%s` is %s; make it with %s"):format(name, core.describe(value), maker)) end
 end
 
 local function check_fields(job)
@@ -113,8 +112,8 @@ local function check_training(job)
   job.check = options.check("job: check", job.check, check_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
-  job.doubts = target.doubts(job, asked)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
+  job.doubts = target.doubts(job, asked)
   for name, metric in pairs(job.metrics) do
     options.expect_made(("job: the metric `%s`"):format(tostring(name)), metric)
     if type(name) ~= "string" or not options.callable(metric) then

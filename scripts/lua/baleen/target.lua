@@ -1,4 +1,6 @@
 --- What a job predicts, and what its data has too little of for that.
+local core = require "baleen.core"
+
 local target = {}
 
 --- Whether the job's target is what the data's `classes` counts: its one field of a number per row that is int32, but
@@ -17,6 +19,17 @@ function target.is_class(job)
   return found == job.target
 end
 
+--- Adds one for each schedule whose warm-up does not end within the job's steps.
+local function add_warm_ups(job, options, doubts)
+  for name, value in pairs(options) do
+    local given = type(value) == "table" and type(value.given) == "table" and value.given or {}
+    if given.warmup and given.warmup >= (given.steps or job.steps) then
+      doubts[#doubts + 1] = ("job: the warm-up of `%s` takes %d steps and the job has %d, so it never ends"):format(
+        name, given.warmup, given.steps or job.steps)
+    end
+  end
+end
+
 --- A list of texts, which `baleen run` tells before it trains. `asked`: the option that wants evaluations, or nil.
 function target.doubts(job, asked)
   local doubts = {}
@@ -31,6 +44,10 @@ function target.doubts(job, asked)
   if job.data.classes == 1 and target.is_class(job) then
     doubts[#doubts + 1] = ("job: the target `%s` has one class in all rows that are trained on, so every model is "
       .. "right and learns nothing; is it another column, or are rows of the other classes missing?"):format(job.target)
+  end
+  if job.steps > 0 and not core.steps then -- those of the command line are for a look
+    add_warm_ups(job, job.optimizer.options, doubts)
+    for _, group in ipairs(job.optimizer.groups) do add_warm_ups(job, group.options, doubts) end
   end
   return doubts
 end

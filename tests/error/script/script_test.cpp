@@ -269,6 +269,22 @@ TEST_F(Scripts, BatchesOfMoreRowsThanThereAreAreTold) {
       << result.err;
 }
 
+TEST_F(Scripts, WarmUpsThatNeverEndAreTold) {
+  std::string job = job_with("nn.linear { out = 2 }");
+  job.replace(job.find("(\"sgd\")"), 7, "(\"sgd\", { lr = baleen.cosine { peak = 0.1, warmup = 10 } })");
+  job.replace(job.find("steps = 1"), 9, "steps = 10");
+  const std::string told = ":4: job: the warm-up of `lr` takes 10 steps and the job has 10, so it never ends";
+  EXPECT_NE(run(job).err.find("warning: " + script() + told), std::string::npos);
+  EXPECT_EQ(run(job, {"--steps", "1"}).err.find("warm-up"), std::string::npos) << "a look";
+  job.replace(job.find("steps = 10"), 10, "steps = 11");
+  EXPECT_EQ(run(job).err.find("warm-up"), std::string::npos);
+}
+
+TEST_F(Scripts, LayersOfNothing) {
+  expect_refused(job_with("function(x, fields) return nn.linear { name = 'own', out = 2 } (fields.feature) end"),
+                 script() + ":6: own: it is called with nil; is the name of a field or variable misspelt?");
+}
+
 TEST_F(Scripts, DataOfOneClassIsTold) {
   const std::string told = "has one class in all rows that are trained on";
   std::string job = job_with("nn.linear { out = 2 }");

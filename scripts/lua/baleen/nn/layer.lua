@@ -54,6 +54,9 @@ end
 
 local function call(self, ...)
   local _scope <close> = enter(self)
+  if select("#", ...) > 0 and (...) == nil then
+    self:fail("it is called with nil; is the name of a field or variable misspelt?")
+  end
   return core.result(self:forward(...))
 end
 
