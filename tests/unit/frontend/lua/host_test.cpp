@@ -142,8 +142,8 @@ TEST_F(Host, NamesTheModuleOfAnError) {
 }
 
 TEST_F(Host, SurvivesErrorsThatAreNoStrings) {
-  EXPECT_EQ(error_of("error({})").substr(0, 19), "train.lua:1: table:");
-  EXPECT_EQ(error_of("error()"), "train.lua:1: nil");
+  EXPECT_EQ(error_of("error({})"), "train.lua:1: error(table) was called; give it a text that says what is wrong");
+  EXPECT_EQ(error_of("error()"), "train.lua:1: error(nil) was called; give it a text that says what is wrong");
 }
 
 TEST_F(Host, LetsAScriptCatchOurErrors) {
