@@ -192,6 +192,11 @@ TEST_F(Scripts, SchedulesThatLeaveTheirRange) {
                  at + "must be from 0 to 1e+09, not -1 at step 3");
   expect_refused(with("function(step, steps) return steps - 1 - step > 0 and 0.1 or nil end"),
                  at + "gave nil at step 499; a schedule must give a finite number");
+  // It is asked for no step that the job has not.
+  std::string table = with("function(step) return ({ 0.1, 0.2 })[step + 1] end");
+  table.replace(table.find("steps = 500"), 11, "steps = 2");
+  EXPECT_EQ(run(table).exit_code, 0);
+  EXPECT_EQ(run(table, {"--set", "mesh.data=2"}).exit_code, 0);
   // One between those that are looked at ends the run at its step.
   const ProcessResult late = run(with("function(step) return step == 27 and -1 or 0.1 end"));
   EXPECT_EQ(late.exit_code, 2);
