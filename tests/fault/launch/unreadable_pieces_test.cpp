@@ -51,12 +51,11 @@ class UnreadablePieces : public testing::TestWithParam<Loss> {
   /// Two ranks, which take so long behind each step from the second on that they look for signals there; `more` is done
   /// behind the second.
   std::vector<std::string> command(int steps, const std::string& more = {}) const {
-    const std::string script =
-        script_of_a_layer(folder_, steps,
-                          ", on_step = function(facts)\n    if facts.step == 1 then return end\n"
-                          "    if facts.step == 2 then print('there') end\n"
-                          "    for i = 1, 1.5e8 do end\n    if facts.step == 2 then " +
-                              more + " end\n  end");
+    const std::string script = script_of_a_layer(folder_, steps,
+                                                 ", on_step = function(facts)\n    if facts.step == 1 then return end\n"
+                                                 "    if facts.step == 2 then print('there') end\n"
+                                                 "    for i = 1, 1.5e8 do end\n    if facts.step == 2 then " +
+                                                     more + " end\n  end");
     std::vector<std::string> words = baleen_run(script, 2);
     words.insert(words.end(),
                  {"--log-level", "warning", "--save", folder_ / "model.safetensors", "--set", "offload.plugin=\"nvme\"",
