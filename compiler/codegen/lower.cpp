@@ -151,7 +151,9 @@ class Lowerer {
       return {};
     }
     const CollectiveOp collective = *collective_named(op.kind->name);
+    const std::size_t before = result_.ops.size();
     BALEEN_TRY_ASSIGN(map_[op.outputs[0]], exchange.convert(collective, x, layout_of(x), to));
+    for (std::size_t made = before; made < result_.ops.size(); ++made) result_.ops[made].exchanged = op.id;
     return {};
   }
 

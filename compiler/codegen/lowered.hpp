@@ -96,6 +96,7 @@ struct LoweredOp {
   Op op;
   LoweringKind means = LoweringKind::kernel;
   std::uint32_t section = 0;
+  OpId exchanged = kNone;                ///< of a conversion between layouts: the graph's op
   std::optional<LoweredCall> call = {};  ///< of a collective
   std::optional<std::size_t> turn =
       {};  ///< of a collective that begins elsewhere than other ranks': when to prepare it

@@ -153,10 +153,46 @@ class ReceivesAhead {
   std::vector<std::uint32_t> moved_;                  // by old section
 };
 
-/// Moves what is made of received values alone to the chunk that reads it, in the same pass.
+/// Of each value of a graph the first section that reads it: on some rank, while others may have no element of it. What
+/// is made of received values alone stands where its own reader does.
+std::vector<std::uint32_t> first_readers(const ScheduledGraph& scheduled, int loop) {
+  const Graph& graph = scheduled.graph;
+  const std::vector<Section>& sections = scheduled.sections;
+  const auto later_chunk = [&](std::uint32_t s, std::uint32_t other) {
+    const MicroPart &from = sections[s].part, &to = sections[other].part;
+    return other > s && sections[other].loop == loop && from.pass == to.pass && from.chunk != to.chunk;
+  };
+  std::vector<char> received(graph.value_count());
+  for (const Section& section : sections)
+    for (const OpId id : section.ops) {
+      const Op& op = graph.op(id);
+      const bool derived = !op.kind->has(kCollective) && op.kind->name != "accumulate_micro" && !op.inputs.empty() &&
+                           std::ranges::all_of(op.inputs, [&](ValueId v) { return received[v] != 0; });
+      if (section.loop == loop && (op.kind->name == "send" || derived))
+        for (const ValueId v : op.outputs) received[v] = 1;
+    }
+  std::vector<std::uint32_t> wanted(graph.value_count(), kNone);
+  for (auto s = static_cast<std::uint32_t>(sections.size()); s-- > 0;)
+    for (auto it = sections[s].ops.rbegin(); it != sections[s].ops.rend(); ++it) {
+      const Op& op = graph.op(*it);
+      std::uint32_t first = kNone;
+      for (const ValueId v : op.outputs)
+        if (received[v] != 0) first = std::min(first, wanted[v]);
+      const std::uint32_t own = first != kNone && later_chunk(s, first) ? first : s;
+      for (const ValueId v : op.inputs) wanted[v] = std::min(wanted[v], own);
+    }
+  return wanted;
+}
+
+/// Moves what is made of received values alone to the chunk that reads it, in the same pass. A receive stands in the
+/// same chunk on all ranks of a stage, which may wait for each other there.
 class ReceiveSinker {
  public:
-  explicit ReceiveSinker(Lowered& lowered) : lowered_(lowered), wanted_(lowered.values.size(), kNone) {}
+  ReceiveSinker(const ScheduledGraph& scheduled, Lowered& lowered)
+      : graph_(scheduled.graph),
+        lowered_(lowered),
+        readers_(first_readers(scheduled, lowered.pipeline.loop)),
+        wanted_(lowered.values.size(), kNone) {}
 
   void run() {
     find_received();
@@ -171,6 +207,10 @@ class ReceiveSinker {
   bool is_later_chunk(std::uint32_t section, std::uint32_t other) const {
     const MicroPart &from = lowered_.sections[section].part, &to = lowered_.sections[other].part;
     return in_loop(other) && from.pass == to.pass && from.chunk != to.chunk;
+  }
+
+  std::uint32_t reader_of_receive(const LoweredOp& op) const {
+    return receives(op) && op.exchanged != kNone ? readers_[graph_.op(op.exchanged).outputs[0]] : kNone;
   }
 
   void find_received() {
@@ -195,7 +235,7 @@ class ReceiveSinker {
         const Op& op = lowered_.ops[*it].op;
         std::uint32_t own = s;
         if (received_.contains(*it)) {
-          std::uint32_t first = kNone;
+          std::uint32_t first = reader_of_receive(lowered_.ops[*it]);
           for (const LowValue v : op.outputs) first = std::min(first, wanted_[v]);
           if (first != kNone && first > s && is_later_chunk(s, first)) {
             own = moves_[*it] = first;
@@ -228,8 +268,10 @@ class ReceiveSinker {
     }
   }
 
+  const Graph& graph_;
   Lowered& lowered_;
-  std::vector<std::uint32_t> wanted_;  // by value: the first section that reads it
+  std::vector<std::uint32_t> readers_;  // by value of the graph: the first section that reads it on some rank
+  std::vector<std::uint32_t> wanted_;   // by value: the first section that reads it here
   std::set<LowOp> received_;
   std::map<LowOp, std::uint32_t> moves_;
 };
@@ -265,7 +307,7 @@ Status apply_pipeline_schedule(const ScheduledGraph& scheduled, Lowered& lowered
     for (const std::uint32_t section : sections_of(lowered, loop, action.part, with_weights))
       lowered.pipeline.actions.push_back({section, action.micro_batch});
   BALEEN_TRY(check_all_run(lowered, loop, *own));
-  ReceiveSinker(lowered).run();
+  ReceiveSinker(scheduled, lowered).run();
   if (ahead) ReceivesAhead(lowered).run();
   return {};
 }

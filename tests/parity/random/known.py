@@ -67,6 +67,9 @@ CASES = {
     "AMemoryThatALaterChunkGathers": (_staged("cross_decoder", "interleaved", FOUR, "1d", MEGATRON), "equal"),
     # The sum of the losses began before this rank's last send, for which those who have the loss waited.
     "ALossBesideALateSend": (_staged("cross_decoder", "zero_bubble_v", FOUR, "1d", MEGATRON), "equal"),
+    # Ranks that have none of a micro-batch's rows waited for what only the others read, a chunk too early.
+    "AMemoryThatSomeRanksHaveNoRowOf": (_staged("cross_decoder", "zero_bubble_v", {"batch": 4, "accumulate": 4}, "2d"),
+                                        "equal"),
     # What was received an action ahead overwrote what a gradient of a weight had yet to read.
     "AWeightThatIsLateWithWhatItRead": (_staged("recurrent", "zero_bubble", FOUR, "2d"), "equal"),
     # Sends that gradients of weights alone read waited for such gradients of others.
