@@ -52,6 +52,9 @@ class Lowering {
     const baleen_value_t result = op->outputs()[0];
     for (std::size_t i = 0; i < 2; ++i) operands_.emplace_back(graph_, letters.inputs[i], inputs[i]);
     operands_.emplace_back(graph_, letters.result, result);
+    for (const Operand& operand : operands_)
+      for (std::size_t d = 0; d < operand.axes.size(); ++d)
+        if (operand.axes[d] == "batch") batch_ += operand.letters[d];
   }
 
   Status run() {
@@ -83,7 +86,7 @@ class Lowering {
       for (std::uint32_t axis = 0; axis < operand.layout.size(); ++axis)
         if (Operand::cuts(operand.layout[axis]) && operand.layout[axis].argument == static_cast<int>(d))
           parts *= grid_.mesh.size(axis);
-      const std::int64_t times = operand.axes[d] == "batch" ? grid_.micro_batches : 1;
+      const std::int64_t times = batch_.find(operand.letters[d]) != batch_.npos ? grid_.micro_batches : 1;
       local[d] = times * ((local[d] / times + parts - 1) / parts);
       if (parts * local[d] != operand.shape[d])
         calls_.paddings.insert({operand.axes[d], operand.shape[d], parts * local[d]});
@@ -146,6 +149,7 @@ class Lowering {
   AttributeList attributes_;       ///< of each product
   bool typed_ = false;             ///< the result's dtype is not that of its operands
   std::vector<Operand> operands_;  ///< two inputs and the result
+  std::string batch_;              ///< letters of the batch's dimension, of which not every operand need know
   std::vector<baleen_value_t> locals_;
   char travels_ = '\0';
 };

@@ -3,6 +3,7 @@ from case import Case
 
 DATA = ({"data": 2}, [("data", {})])
 LINE = ({"tensor": 2}, [("tensor", {})])
+GRID = ({"tensor": 4}, [("tensor", {"mode": "2d"})])
 SQUARE = ({"tensor": 9}, [("tensor", {"mode": "2d"})])
 HALVES = ({"data": 2}, [("zero", {"stage": 2}), ("precision", {"dtype": "fp16"})])
 RING = ({"tensor": 4, "sequence": 4}, [("tensor", {"mode": "2d"}), ("sequence", {"mode": "ring"})])
@@ -70,6 +71,9 @@ CASES = {
     # Ranks that have none of a micro-batch's rows waited for what only the others read, a chunk too early.
     "AMemoryThatSomeRanksHaveNoRowOf": (_staged("cross_decoder", "zero_bubble_v", {"batch": 4, "accumulate": 4}, "2d"),
                                         "equal"),
+    # Only one operand of a product knew that it is of the batch, and blocks of the two did not fit.
+    "ALevelOfNoiseOnAGrid": (_case("newcomers/diffusion", GRID, {"batch": 5, "accumulate": 5}),
+                             "does not divide into 5 micro-batches"),
     # What was received an action ahead overwrote what a gradient of a weight had yet to read.
     "AWeightThatIsLateWithWhatItRead": (_staged("recurrent", "zero_bubble", FOUR, "2d"), "equal"),
     # Sends that gradients of weights alone read waited for such gradients of others.
