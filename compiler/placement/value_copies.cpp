@@ -106,8 +106,27 @@ std::uint32_t ValueCopies::convert(ValueId value, const Layout& wanted, Phase ph
     const std::uint32_t number = make(value, stored, *item.used, way(value, stored.layout, *item.used), phase, user);
     if (wanted == *item.used) return number;
   }
-  const auto [copy, steps] = nearest(value, wanted);
-  return make(value, Copy(copy), wanted, steps, phase, user);
+  const auto [found, steps] = nearest(value, wanted);
+  Copy from = found;
+  auto rest = steps.begin();
+  const bool is_for_reader = phase == Phase::forward && user != kNone;
+  if (const std::size_t sent = is_for_reader ? steps_that_stay(value, wanted, steps) : 0; sent > 0) {
+    rest += static_cast<std::ptrdiff_t>(sent);
+    const Layout& there = steps[sent - 1].to;
+    from = {there, make(value, from, there, {steps.begin(), rest}, phase, user)};
+  }
+  return make(value, from, wanted, {rest, steps.end()}, phase, user);
+}
+
+/// Of a way to a copy that is forgotten before backward: how many of its steps lead to one that stays and lies at
+/// another coordinate, so that nothing is sent there again.
+std::size_t ValueCopies::steps_that_stay(ValueId value, const Layout& wanted, const std::vector<Step>& steps) const {
+  const Layout& own = items_[value].copies.front().layout;
+  if (is_partial(own) || !gathered(own, wanted)) return 0;
+  const auto sends = [](const Step& step) { return step.collective == CollectiveOp::send; };
+  std::size_t count = steps.size();
+  while (count > 0 && gathered(own, steps[count - 1].to)) --count;
+  return std::any_of(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(count), sends) ? count : 0;
 }
 
 void ValueCopies::pin(ValueId value, const Layout& wanted, Phase phase, const Pin& pin) {

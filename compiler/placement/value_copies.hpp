@@ -58,6 +58,7 @@ class ValueCopies {
     const std::vector<Step>& steps;
   };
   Nearest nearest(ValueId value, const Layout& wanted) const;
+  std::size_t steps_that_stay(ValueId value, const Layout& wanted, const std::vector<Step>& steps) const;
   std::uint32_t make(ValueId value, const Copy& source, const Layout& wanted, std::vector<Step> steps, Phase phase,
                      OpId user);
   const Copy* find(ValueId value, const Layout& wanted) const;

@@ -47,7 +47,11 @@ class WeightGradients {
 class Chunks {
  public:
   Chunks(const Graph& graph, const std::function<bool(OpId)>& in_loop)
-      : graph_(graph), in_loop_(in_loop), of_(graph.op_count(), 0), arrived_(graph.op_count()) {}
+      : graph_(graph),
+        in_loop_(in_loop),
+        of_(graph.op_count(), 0),
+        arrived_(graph.op_count()),
+        unread_(graph.op_count()) {}
 
   Result<std::vector<int>> find() {
     for (const OpId id : graph_.ops()) last_ = std::max(last_, graph_.op(id).schedule->chunk.value_or(0));
@@ -59,6 +63,8 @@ class Chunks {
     }
     const std::vector<OpId> order = graph_.ops();
     for (auto id = order.rbegin(); id != order.rend(); ++id) serve_readers(graph_.op(*id));
+    for (const OpId id : order)
+      if (unread_[id]) of_[id] = by_default(graph_.op(id));
     for (const OpId id : order)
       if (in_loop_(id)) BALEEN_TRY(check(graph_.op(id)));
     return std::move(of_);
@@ -94,16 +100,18 @@ class Chunks {
   }
 
   /// Nobody said where it belongs: it is there when the first of its readers comes. In the forward pass that holds for
-  /// what is made of a value behind its arrival: in the sender's chunk the receiver would wait for it long before.
+  /// what is made of a value behind its arrival: in the sender's chunk the receiver would wait for it long before. What
+  /// the backward pass alone reads of it stands where the rest does.
   void serve_readers(const Op& op) {
     if (!in_loop_(op.id) || op.schedule->chunk || !(goes_back(op) || arrived_[op.id])) return;
     std::optional<int> first;
     for (const ValueId v : op.outputs)
       for (const OpId reader : graph_.value(v).users) {
-        if (!in_loop_(reader) || goes_back(graph_.op(reader)) != goes_back(op)) continue;
+        if (!in_loop_(reader) || unread_[reader] || goes_back(graph_.op(reader)) != goes_back(op)) continue;
         first = !first ? of_[reader] : goes_back(op) ? std::max(*first, of_[reader]) : std::min(*first, of_[reader]);
       }
     if (first) of_[op.id] = std::max(of_[op.id], *first);
+    unread_[op.id] = !first && !goes_back(op);
   }
 
   Status check(const Op& op) const {
@@ -121,6 +129,7 @@ class Chunks {
   const std::function<bool(OpId)>& in_loop_;
   std::vector<int> of_;
   std::vector<char> arrived_;  ///< by op: it stands behind a send in the same pass, and no strategy said where
+  std::vector<char> unread_;   ///< by op: the same, and nothing in this pass reads what it makes
   int last_ = 0;
 };
 

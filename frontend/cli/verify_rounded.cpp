@@ -43,12 +43,13 @@ class Rounder {
       const PlannedDtypes::OfOp* const planned = planned_of(id);
       if (planned) BALEEN_TRY(round_operands(id, *planned));
       const std::vector<ValueId> results(graph_.op(id).outputs.begin(), graph_.op(id).outputs.end());
+      const Text name = graph_.op(id).name;  // the op itself goes elsewhere where the graph grows
       for (std::size_t r = 0; r < results.size(); ++r) {
         if (!is_rounded_value(results[r]) || graph_.value(results[r]).users.empty()) continue;
         const std::optional<baleen_dtype_t> dtype = planned ? narrow(planned->outputs, r) : default_of(id);
         if (!dtype) continue;
         BALEEN_TRY_ASSIGN(const ValueId result, in_parts(id, results[r], *dtype, planned));
-        BALEEN_TRY_ASSIGN(const ValueId value, append(result, *dtype, graph_.op(id).name));
+        BALEEN_TRY_ASSIGN(const ValueId value, append(result, *dtype, name));
         BALEEN_TRY(graph_.redirect(results[r], value, result == results[r] ? reader_of(result, value) : kNone));
         rounded_[value] = *dtype;
       }
@@ -84,13 +85,14 @@ class Rounder {
 
   /// What an op reads in fewer digits than the value has for others.
   Status round_operands(OpId id, const PlannedDtypes::OfOp& planned) {
+    const Text name = graph_.op(id).name;
     for (std::size_t k = 0; k < planned.inputs.size(); ++k) {
       const ValueId value = graph_.op(id).inputs[k];
       const std::optional<baleen_dtype_t> dtype = narrow(planned.inputs, k);
       if (!is_rounded_value(value) || !dtype) continue;
       const auto has = rounded_.find(value);
       if (has != rounded_.end() && dtype_digits(has->second) <= dtype_digits(*dtype)) continue;
-      BALEEN_TRY_ASSIGN(const ValueId cast, append(value, *dtype, graph_.op(id).name));
+      BALEEN_TRY_ASSIGN(const ValueId cast, append(value, *dtype, name));
       BALEEN_TRY(graph_.set_input(id, k, cast));
     }
     return {};

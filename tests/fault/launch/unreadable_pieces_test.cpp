@@ -48,14 +48,14 @@ class UnreadablePieces : public testing::TestWithParam<Loss> {
       GTEST_SKIP() << "no strategy `offload`, no `zero` or no backend `nvme` in this tree";
     std::filesystem::create_directory(folder_ / "swap");
   }
-  /// Two ranks, which take so long behind each step from the second on that they look for signals there; `more` is done
-  /// behind the second.
-  std::vector<std::string> command(int steps, const std::string& more = {}) const {
-    const std::string script = script_of_a_layer(folder_, steps,
-                                                 ", on_step = function(facts)\n    if facts.step == 1 then return end\n"
-                                                 "    if facts.step == 2 then print('there') end\n"
-                                                 "    for i = 1, 1.5e8 do end\n    if facts.step == 2 then " +
-                                                     more + " end\n  end");
+  /// Two ranks, which take so long behind each step from the second on that they look for signals there: so many turns
+  /// of a loop. `more` is done behind the second.
+  std::vector<std::string> command(int steps, const std::string& turns, const std::string& more = {}) const {
+    const std::string script =
+        script_of_a_layer(folder_, steps,
+                          ", on_step = function(facts)\n    if facts.step == 1 then return end\n"
+                          "    if facts.step == 2 then print('there') end\n    for i = 1, " +
+                              turns + " do end\n    if facts.step == 2 then " + more + " end\n  end");
     std::vector<std::string> words = baleen_run(script, 2);
     words.insert(words.end(),
                  {"--log-level", "warning", "--save", folder_ / "model.safetensors", "--set", "offload.plugin=\"nvme\"",
@@ -93,13 +93,13 @@ class UnreadablePieces : public testing::TestWithParam<Loss> {
 };
 
 TEST_P(UnreadablePieces, AreToldOfAtTheEnd) {
-  RunningJob job(command(2));
+  RunningJob job(command(2, "1.5e8"));
   ASSERT_NO_FATAL_FAILURE(begin_to_spoil(job));
   expect_told(job, 6, 1);
 }
 
 TEST_P(UnreadablePieces, AreToldOfBehindASignal) {
-  RunningJob job(command(1'000'000'000));
+  RunningJob job(command(1'000'000'000, "4e8"));
   ASSERT_NO_FATAL_FAILURE(begin_to_spoil(job));
   job.kill(SIGINT);
   expect_told(job, 6, 1);
@@ -109,7 +109,7 @@ TEST_P(UnreadablePieces, AreToldOfBehindASignal) {
 /// The mistake is the error; that nothing is saved is told beside. (Where ranks have parts none is asked for its own.)
 class UnreadableCopies : public UnreadablePieces {};
 TEST_P(UnreadableCopies, AreToldOfBehindAMistake) {
-  RunningJob job(command(1'000'000'000, "error('a mistake')"));
+  RunningJob job(command(1'000'000'000, "1.5e8", "error('a mistake')"));
   ASSERT_NO_FATAL_FAILURE(begin_to_spoil(job));
   expect_told(job, 2, 2);
   EXPECT_NE(job.err().find("warning: the parameters after step 2 are not saved: offload `nvme`"), std::string::npos)

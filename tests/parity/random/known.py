@@ -71,6 +71,9 @@ CASES = {
     # Ranks that have none of a micro-batch's rows waited for what only the others read, a chunk too early.
     "AMemoryThatSomeRanksHaveNoRowOf": (_staged("cross_decoder", "zero_bubble_v", {"batch": 4, "accumulate": 4}, "2d"),
                                         "equal"),
+    # What the backward pass alone read of a norm stood in an earlier chunk and drew the norm there; and what a stage
+    # had been sent in the forward pass was sent to it again.
+    "ANormThatGoesBackOnAGrid": (_staged("uncertain", "interleaved", {"batch": 16, "accumulate": 4}, "2d"), "equal"),
     # Only one operand of a product knew that it is of the batch, and blocks of the two did not fit.
     "ALevelOfNoiseOnAGrid": (_case("newcomers/diffusion", GRID, {"batch": 5, "accumulate": 5}),
                              "does not divide into 5 micro-batches"),

@@ -123,7 +123,7 @@ TEST(Gradient, OfEveryOpcodeAgreesWithFiniteDifferences) {
   ASSERT_EQ(opcodes.size(), 33u);
   for (std::uint32_t opcode : opcodes) {
     const OpCase example{
-        opcode_name(opcode), [opcode](test::CaseBuilder& b) {
+        std::string("pointwise ") + opcode_name(opcode), [opcode](test::CaseBuilder& b) {
           const Shape shape = b.shape(2);
           auto operand = [&](const Shape& s) { return positive_operands(opcode) ? b.positive(s) : b.normal(s); };
           std::vector<ValueId> inputs{operand(shape)};
