@@ -199,7 +199,8 @@ class Planner {
     if (auto given = member.settings(seed_, place); !given) return std::move(given).error();
     if (manifest_.ranks() > 1)
       if (const Status shared = share_threads_of(member, host.ranks, host.cores); !shared)
-        return Error{shared.error().code, shared.error().message, host.cores_where};
+        return Error{shared.error().code, "`cores` of host " + host.name + ": " + shared.error().message,
+                     host.cores_where};
     BALEEN_TRY_ASSIGN(const SettingsStorage settings, member.settings(seed_, place));
     BALEEN_TRY_ASSIGN(device_, Device::describe(prepared_.compute.plugin, *settings.get()));
     device_host_ = index;

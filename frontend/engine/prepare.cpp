@@ -49,7 +49,8 @@ Status check_transport(const Registry& registry, const Manifest& manifest, const
 Status check_cores(const Manifest& manifest) {
   for (const ManifestHost& host : manifest.hosts)
     if (!host.cores.empty())
-      if (const auto numbers = cpu_numbers(host.cores, host.cores_where); !numbers) return numbers.error();
+      if (const auto numbers = cpu_numbers(host.cores, host.cores_where); !numbers)
+        return invalid("`cores` of host " + host.name + ": " + numbers.error().message, host.cores_where);
   return {};
 }
 

@@ -61,8 +61,9 @@ TEST_F(BadManifest, NamesProcessorsThatAreNone) {
       return "[mesh]\ndata = " + ranks + "\n[[cluster.hosts]]\nname = \"localhost\"\nranks = " + ranks +
              "\ncores = \"" + cores + "\"\n";
     };
-    expect_refused(run(with("zero")), ":6:9: `zero` is no list of processors like \"0-3,8\"");
-    expect_refused(run(with("3-1")), ":6:9: `3-1` is no list of processors like \"0-3,8\"");
+    expect_refused(run(with("zero")),
+                   ":6:9: `cores` of host localhost: `zero` is no list of processors like \"0-3,8\"");
+    expect_refused(run(with("3-1")), ":6:9: `cores` of host localhost: `3-1` is no list of processors like \"0-3,8\"");
     expect_refused(run(with("4000")),
                    ":6:9: `4000` names processor 4000, which this host lacks or this process may not use; there are ");
   }
@@ -70,7 +71,7 @@ TEST_F(BadManifest, NamesProcessorsThatAreNone) {
       "[mesh]\ndata = 2\n[cluster]\nport = 4000\n[[cluster.hosts]]\nname = \"localhost\"\n"
       "[[cluster.hosts]]\nname = \"b\"\ncores = \"0-\"\n";
   expect_refused(run(hosts, {"--host-index", "0", "--secret-file", script_}),
-                 ":9:9: `0-` is no list of processors like \"0-3,8\"");
+                 ":9:9: `cores` of host b: `0-` is no list of processors like \"0-3,8\"");
 }
 
 TEST_F(BadManifest, HasAWrongType) {
