@@ -48,13 +48,13 @@ class UnreadablePieces : public testing::TestWithParam<Loss> {
       GTEST_SKIP() << "no strategy `offload`, no `zero` or no backend `nvme` in this tree";
     std::filesystem::create_directory(folder_ / "swap");
   }
-  /// Two ranks, which take so long behind each step from the second on that they look for signals there: so many turns
-  /// of a loop. `more` is done behind the second.
+  /// Two ranks, which take so long behind each step that they look for signals there: so many turns of a loop. `more`
+  /// is done behind the second.
   std::vector<std::string> command(int steps, const std::string& turns, const std::string& more = {}) const {
     const std::string script =
         script_of_a_layer(folder_, steps,
-                          ", on_step = function(facts)\n    if facts.step == 1 then return end\n"
-                          "    if facts.step == 2 then print('there') end\n    for i = 1, " +
+                          ", on_step = function(facts)\n    if facts.step == 2 then print('there') end\n"
+                          "    for i = 1, " +
                               turns + " do end\n    if facts.step == 2 then " + more + " end\n  end");
     std::vector<std::string> words = baleen_run(script, 2);
     words.insert(words.end(),

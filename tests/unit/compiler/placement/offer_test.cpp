@@ -23,6 +23,12 @@ class PropagateOffer : public test::PlacementFixture {
               64,
               false};
   }
+  /// Of the op that makes `v`: along the first axis it runs at this coordinate.
+  Offer stage(ValueId v, int at) const {
+    const Op& op = graph_.op(graph_.value(v).producer);
+    return {op.id, "stage", "", {0}, {std::vector(op.inputs.size(), Placement::at(at))}, {{Placement::at(at)}},
+            0,     true};
+  }
   ValueId x_ = kNone, w_ = kNone, y_ = kNone;
   Offer offer_;
 };
@@ -83,17 +89,26 @@ TEST_F(PropagateOffer, StagesAreOffersThatNobodyNeedsToLower) {
   request_ = {};
   request_.cuts.resize(1);
   const ValueId first = gelu(x_), second = gelu(first);
-  auto stage = [&](ValueId v, int at) {
-    const Op& op = graph_.op(graph_.value(v).producer);
-    return Offer{op.id, "stage", "", {0}, {std::vector(op.inputs.size(), Placement::at(at))}, {{Placement::at(at)}},
-                 0,     true};
-  };
   use(w_, "@0");
   pin(x_, "@0");
   request_.offers = {stage(y_, 0), stage(first, 0), stage(second, 1)};
   const PlacedGraph placed = place();
   EXPECT_EQ(layout(placed, second), "@1");
   EXPECT_EQ(conversions(placed), "send");
+}
+
+TEST_F(PropagateOffer, AStageKeepsWhatItWasSentAndGathersItAgain) {
+  mesh({{"pipeline", 2}, {"tensor", 2}});
+  request_ = {};
+  request_.cuts.resize(2);
+  const ValueId x = input({8, 4}, {"", "ff"}), forward = gelu(x);
+  graph_.context() = {Phase::backward, graph_.value(forward).producer, "layer.grad", {}};
+  const ValueId backward = gelu(x);
+  pin(x, "@0,S1");
+  request_.offers = {stage(forward, 1), stage(backward, 1)};
+  const PlacedGraph placed = place();
+  EXPECT_EQ(layout(placed, backward), "@1,R");
+  EXPECT_EQ(conversions(placed), "send, all_gather, all_gather");
 }
 
 }  // namespace

@@ -144,17 +144,6 @@ TEST_F(Propagate, BackwardGathersAgainWhatForwardGathered) {
   EXPECT_EQ(gathered, (std::vector{Phase::forward, Phase::backward}));
 }
 
-/// A stage keeps what it was sent, as it came.
-TEST_F(Propagate, BackwardGathersAgainWhatWasSentAndSendsItNotAgain) {
-  mesh({{"pipe", 2}, kTensor});
-  const ValueId x = input({8, 4}, {"batch", "ff"});
-  pin(x, "@0,S1");
-  pin(gelu(x), "@1,R");
-  graph_.context() = {Phase::backward, kNone, "layer.grad", {}};
-  pin(gelu(x), "@1,R");
-  EXPECT_EQ(conversions(place()), "send, all_gather, all_gather");
-}
-
 /// Forward a whole weight is cut along the letter that the result keeps; backward that letter is summed over, and the
 /// weight, used whole, cannot follow.
 TEST_F(Propagate, ABackwardOpLeavesItsTwinsLetterWhereItsParameterIsWhole) {
