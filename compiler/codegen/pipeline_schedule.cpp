@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/codegen/passes.hpp"
+#include "compiler/plan/arrivals.hpp"
 
 namespace baleen {
 namespace {
@@ -153,45 +154,13 @@ class ReceivesAhead {
   std::vector<std::uint32_t> moved_;                  // by old section
 };
 
-/// Of each value of a graph the first section that reads it: on some rank, while others may have no element of it. What
-/// is made of received values alone stands where its own reader does.
-std::vector<std::uint32_t> first_readers(const ScheduledGraph& scheduled, int loop) {
-  const Graph& graph = scheduled.graph;
-  const std::vector<Section>& sections = scheduled.sections;
-  const auto later_chunk = [&](std::uint32_t s, std::uint32_t other) {
-    const MicroPart &from = sections[s].part, &to = sections[other].part;
-    return other > s && sections[other].loop == loop && from.pass == to.pass && from.chunk != to.chunk;
-  };
-  std::vector<char> received(graph.value_count());
-  for (const Section& section : sections)
-    for (const OpId id : section.ops) {
-      const Op& op = graph.op(id);
-      const bool derived = !op.kind->has(kCollective) && op.kind->name != "accumulate_micro" && !op.inputs.empty() &&
-                           std::ranges::all_of(op.inputs, [&](ValueId v) { return received[v] != 0; });
-      if (section.loop == loop && (op.kind->name == "send" || derived))
-        for (const ValueId v : op.outputs) received[v] = 1;
-    }
-  std::vector<std::uint32_t> wanted(graph.value_count(), kNone);
-  for (auto s = static_cast<std::uint32_t>(sections.size()); s-- > 0;)
-    for (auto it = sections[s].ops.rbegin(); it != sections[s].ops.rend(); ++it) {
-      const Op& op = graph.op(*it);
-      std::uint32_t first = kNone;
-      for (const ValueId v : op.outputs)
-        if (received[v] != 0) first = std::min(first, wanted[v]);
-      const std::uint32_t own = first != kNone && later_chunk(s, first) ? first : s;
-      for (const ValueId v : op.inputs) wanted[v] = std::min(wanted[v], own);
-    }
-  return wanted;
-}
-
 /// Moves what is made of received values alone to the chunk that reads it, in the same pass. A receive stands in the
 /// same chunk on all ranks of a stage, which may wait for each other there.
 class ReceiveSinker {
  public:
   ReceiveSinker(const ScheduledGraph& scheduled, Lowered& lowered)
-      : graph_(scheduled.graph),
-        lowered_(lowered),
-        readers_(first_readers(scheduled, lowered.pipeline.loop)),
+      : lowered_(lowered),
+        arrivals_(find_arrivals(scheduled, lowered.pipeline.loop)),
         wanted_(lowered.values.size(), kNone) {}
 
   void run() {
@@ -209,8 +178,9 @@ class ReceiveSinker {
     return in_loop(other) && from.pass == to.pass && from.chunk != to.chunk;
   }
 
-  std::uint32_t reader_of_receive(const LoweredOp& op) const {
-    return receives(op) && op.exchanged != kNone ? readers_[graph_.op(op.exchanged).outputs[0]] : kNone;
+  std::uint32_t arrival_of(const LoweredOp& op) const {
+    const auto found = receives(op) ? arrivals_.find(op.exchanged) : arrivals_.end();
+    return found == arrivals_.end() ? kNone : found->second;
   }
 
   void find_received() {
@@ -235,7 +205,7 @@ class ReceiveSinker {
         const Op& op = lowered_.ops[*it].op;
         std::uint32_t own = s;
         if (received_.contains(*it)) {
-          std::uint32_t first = reader_of_receive(lowered_.ops[*it]);
+          std::uint32_t first = arrival_of(lowered_.ops[*it]);
           for (const LowValue v : op.outputs) first = std::min(first, wanted_[v]);
           if (first != kNone && first > s && is_later_chunk(s, first)) {
             own = moves_[*it] = first;
@@ -268,10 +238,9 @@ class ReceiveSinker {
     }
   }
 
-  const Graph& graph_;
   Lowered& lowered_;
-  std::vector<std::uint32_t> readers_;  // by value of the graph: the first section that reads it on some rank
-  std::vector<std::uint32_t> wanted_;   // by value: the first section that reads it here
+  const std::map<OpId, std::uint32_t> arrivals_;
+  std::vector<std::uint32_t> wanted_;  // by value: the first section that reads it here
   std::set<LowOp> received_;
   std::map<LowOp, std::uint32_t> moves_;
 };

@@ -3,22 +3,25 @@
 #include <map>
 #include <optional>
 
+#include "compiler/plan/arrivals.hpp"
 #include "compiler/plan/passes.hpp"
 
 namespace baleen {
 namespace {
 
-constexpr std::size_t kNoSection = SIZE_MAX;
-
 /// One rank per coordinate of the axis; sends go as soon as they are come to, and who needs one waits for it.
 class Walk {
  public:
   explicit Walk(const ScheduledGraph& scheduled)
-      : graph_(scheduled.graph), sections_(scheduled.sections), pipelines_(scheduled.pipelines) {}
+      : scheduled_(scheduled),
+        graph_(scheduled.graph),
+        sections_(scheduled.sections),
+        pipelines_(scheduled.pipelines) {}
 
   Status run() {
     if (!find_loop()) return {};
-    find_sends();
+    received_ = find_arrivals(scheduled_, loop_);
+    std::erase_if(received_, [&](const auto& one) { return !is_send(graph_.op(one.first)); });
     for (std::size_t s = 0; s < sections_.size(); ++s)
       if (sections_[s].loop == loop_) list_events(s);
     for (const PipelineSchedule& schedule : pipelines_) list_turns(schedule);
@@ -59,22 +62,6 @@ class Walk {
 
   bool is_send(const Op& op) const {
     return op.kind->name == "send" && coordinate(op.inputs[0]) != coordinate(op.outputs[0]);
-  }
-
-  /// Where each is received: in the section of its op, or in that of another chunk that reads it first in that pass.
-  void find_sends() {
-    std::map<OpId, std::size_t> section_of;
-    for (std::size_t s = 0; s < sections_.size(); ++s)
-      for (const OpId id : sections_[s].ops) section_of[id] = s;
-    for (const auto& [id, own] : section_of) {
-      if (sections_[own].loop != loop_ || !is_send(graph_.op(id))) continue;
-      std::size_t first = kNoSection;
-      for (const OpId user : graph_.value(graph_.op(id).outputs[0]).users)
-        if (const auto at = section_of.find(user); at != section_of.end()) first = std::min(first, at->second);
-      const bool later = first != kNoSection && first > own && sections_[first].loop == loop_ &&
-                         sections_[first].part.pass == sections_[own].part.pass;
-      received_[id] = later ? first : own;
-    }
   }
 
   void list_events(std::size_t section) {
@@ -142,11 +129,12 @@ class Walk {
                    where);
   }
 
+  const ScheduledGraph& scheduled_;
   const Graph& graph_;
   const std::vector<Section>& sections_;
   const std::vector<PipelineSchedule>& pipelines_;
   int axis_ = 0, loop_ = -1;
-  std::map<OpId, std::size_t> received_;  // sends of the loop, by op: where their value is received
+  std::map<OpId, std::uint32_t> received_;  // sends of the loop, by op: where their value is received
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<Event>> events_;  // by section and coordinate
   std::vector<Rank> ranks_;
   std::map<OpId, std::int64_t> sent_;  // micro-batches

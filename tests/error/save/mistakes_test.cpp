@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "parity/parity_run.hpp"
+#include "small_job.hpp"
 #include "support/refusal.hpp"
 
 namespace baleen::test {
@@ -12,16 +13,7 @@ class Mistake : public testing::TestWithParam<int> {
  protected:
   /// A run of five steps with these callbacks, with --save.
   ProcessResult train(const std::string& callbacks, const std::string& file = "model.safetensors") {
-    const std::string script =
-        folder_.write("job.lua",
-                      "local baleen = require 'baleen'\n"
-                      "local rows = {}\n"
-                      "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
-                      "return baleen.job {\n"
-                      "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
-                      "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 5,\n"
-                      "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }),\n" +
-                          callbacks + "}\n");
+    const std::string script = folder_.write("job.lua", small_job(5, "lr = 0.1", callbacks));
     std::vector<std::string> words = {"run", script, "--save", folder_ / file};
     if (GetParam() > 1) words.insert(words.end(), {"--set", "mesh.data=" + std::to_string(GetParam())});
     return run_baleen(words);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "parity/parity_run.hpp"
+#include "small_job.hpp"
 
 namespace baleen::test {
 namespace {
@@ -12,17 +13,8 @@ namespace {
 class NotFinite : public testing::Test {
  protected:
   ProcessResult train(const std::string& more, const std::vector<std::string>& words = {}) {
-    const std::string script =
-        folder_.write("job.lua",
-                      "local baleen = require 'baleen'\n"
-                      "local rows = {}\n"
-                      "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
-                      "return baleen.job {\n"
-                      "  model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
-                      "  data = baleen.data.table { rows = rows, held_out = 0.5 }, batch = 4, steps = 6,\n"
-                      "  optimizer = baleen.optimizer('sgd', { weight_decay = 1e9, lr = function(step) return step == "
-                      "2 and 1e9 or 1e3 end }),\n" +
-                          more + "}\n");
+    const std::string script = folder_.write(
+        "job.lua", small_job(6, "weight_decay = 1e9, lr = function(step) return step == 2 and 1e9 or 1e3 end", more));
     std::vector<std::string> all{
         "run", script, "--save", folder_ / "model.safetensors", "--log-json", folder_ / "log.jsonl"};
     all.insert(all.end(), words.begin(), words.end());
