@@ -4,9 +4,10 @@
 # What was compiled in one checkout serves another: paths below the root are relative to the cache, and sources that begin
 # with precompiled headers are not passed over.
 find_program(BALEEN_CCACHE ccache)
+set(BALEEN_CCACHE_SETTINGS CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
 if(BALEEN_CCACHE)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${BALEEN_CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env ${BALEEN_CCACHE_SETTINGS} ${BALEEN_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
+#include "support/compiler_cache.hpp"
 #include "support/losses.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
@@ -40,23 +42,27 @@ return baleen.job {
 
 class EmbeddedEngine : public testing::Test {
  protected:
-  static ProcessResult run(const std::vector<std::string>& command) {
+  static ProcessResult run(const std::vector<std::string>& command, const std::vector<std::string>& environment = {}) {
     ProcessOptions options;
+    options.environment = environment;
     options.limit = std::chrono::minutes(5);
     return run_process(command, options);
   }
-  static void succeed(const std::vector<std::string>& command) {
-    const ProcessResult result = run(command);
+  static void succeed(const std::vector<std::string>& command, const std::vector<std::string>& environment = {}) {
+    const ProcessResult result = run(command, environment);
     ASSERT_EQ(result.exit_code, 0) << command[0] << " " << command[1] << "\n" << result.out << result.err;
   }
   /// Engine, SDK, plugins and Lua library in a prefix of their own, and the program built against it.
   void build() const {
     for (const std::string component : {"sdk", "engine", "plugins", "runtime"})
       succeed({"cmake", "--install", build_dir(), "--component", component, "--prefix", prefix_});
-    succeed({"cmake", "-S", source_dir() + "/tests/interop/engine/project", "-B", build_, "-DCMAKE_BUILD_TYPE=Debug",
-             "-DCMAKE_PREFIX_PATH=" + prefix_, "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror",
-             "-DTEMPLATE=" + source_dir() + "/sdk/template"});
-    succeed({"cmake", "--build", build_});
+    const std::string source = folder_ / "project";  // where the compiler cache finds it again
+    std::filesystem::copy(source_dir() + "/tests/interop/engine/project", source);
+    const std::vector<std::string> cache = compiler_cache(folder_.path());
+    succeed({"cmake", "-S", source, "-B", build_, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_PREFIX_PATH=" + prefix_,
+             "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror", "-DTEMPLATE=" + source_dir() + "/sdk/template"},
+            cache);
+    succeed({"cmake", "--build", build_}, cache);
   }
   /// The words behind each line that begins with `word`.
   static std::vector<std::string> lines(const std::string& text, const std::string& word) {

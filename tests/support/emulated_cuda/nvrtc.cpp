@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct _nvrtcProgram {
@@ -19,56 +22,82 @@ struct _nvrtcProgram {
 
 namespace {
 
-/// A file that is gone with this object.
-class TemporaryFile {
- public:
-  TemporaryFile() : descriptor_(mkostemp(path_, O_CLOEXEC)) {}
-  ~TemporaryFile() {
-    if (descriptor_ < 0) return;
-    close(descriptor_);
-    unlink(path_);
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
+constexpr const char* kSource = "kernel.cpp";
+constexpr const char* kObject = "kernel.o";
+constexpr const char* kLibrary = "kernel.so";
+constexpr const char* kLog = "log";
 
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  const char* path() const { return path_; }
-  /// Of what is at the path now: a compiler may have put another file there.
-  std::string contents() const {
-    std::ifstream file(path_, std::ios::binary | std::ios::ate);
-    std::string bytes(file ? static_cast<std::size_t>(file.tellg()) : 0, '\0');
-    file.seekg(0);
-    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return bytes;
+/// A folder for one compilation, that is gone with this object. It lies beside the header, so that the compiler cache
+/// finds the same words whatever the build's folder is called; in /tmp where nothing can be written there.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    for (const std::string parent : {EMULATED_FOLDER, "/tmp"}) {
+      path_ = parent + "/nvrtc_XXXXXX";
+      if (mkdtemp(path_.data())) return;
+    }
+    path_.clear();
+  }
+  ~TemporaryFolder() {
+    for (const char* name : {kSource, kObject, kLibrary, kLog}) unlink((path_ + "/" + name).c_str());
+    rmdir(path_.c_str());
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Whether all of it was written.
+  bool write(const char* name, const std::string& text) const {
+    std::ofstream file(path_ + "/" + name, std::ios::binary);
+    file << text << std::flush;
+    return !path_.empty() && file.good();
+  }
+  std::string contents(const char* name) const {
+    std::ifstream file(path_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 
  private:
-  char path_[32] = "/tmp/emulated_nvrtc_XXXXXX";
-  int descriptor_;
+  std::string path_;
 };
 
-/// The compiler with its options and the files: the source comes from its standard input.
-std::vector<std::string> compiler_command(const std::string& library) {
-  std::vector<std::string> words;
-  std::istringstream compiler(EMULATED_COMPILER);
-  for (std::string word; compiler >> word;) words.push_back(word);
-  for (const char* word : {"-pipe", "-shared", "-include", EMULATED_HEADER, "-o"}) words.push_back(word);
-  words.push_back(library);
-  for (const char* word : {"-x", "c++", "-", "-x", "none", EMULATED_DRIVER}) words.push_back(word);
+std::vector<std::string> split(const char* text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+/// Makes an object of the source: what was compiled once is found again where there is a compiler cache.
+std::vector<std::string> compile_command() {
+  std::vector<std::string> words = split(EMULATED_CACHE " " EMULATED_COMPILER);
+  for (const char* word : {"-include", EMULATED_HEADER, "-c", kSource, "-o", kObject}) words.push_back(word);
   return words;
 }
 
-/// Runs it without a shell; its words go into `log`. True where it ended well.
-bool run(std::vector<std::string> command, const TemporaryFile& source, const TemporaryFile& log) {
-  std::vector<char*> words;
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
+std::vector<std::string> link_command() {
+  std::vector<std::string> words = split(EMULATED_COMPILER);
+  for (const char* word : {"-shared", kObject, EMULATED_DRIVER, "-o", kLibrary}) words.push_back(word);
+  return words;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (std::string& word : words) result.push_back(word.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Runs it in the folder without a shell; what it says goes into the log there. True where it ended well.
+bool run(std::vector<std::string> command, const TemporaryFolder& folder) {
+  std::vector<std::string> environment = split(EMULATED_CACHE_SETTINGS);
+  for (char** variable = environ; *variable; ++variable)
+    if (!std::string_view(*variable).starts_with("CCACHE_")) environment.emplace_back(*variable);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, source.path(), O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, log.descriptor(), STDERR_FILENO);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.path().c_str());
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, kLog, O_WRONLY | O_CREAT | O_APPEND, 0600);
   pid_t child = -1;
-  const int failed = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  const int failed = posix_spawnp(&child, command[0].c_str(), &actions, nullptr, pointers(command).data(),
+                                  pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
   while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -97,15 +126,12 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
-  const TemporaryFile source, made, log;
-  if (!source.is_open() || !made.is_open() || !log.is_open()) return NVRTC_ERROR_INTERNAL_ERROR;
-  const std::string& text = program->source;
-  if (write(source.descriptor(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return NVRTC_ERROR_INTERNAL_ERROR;
-  const bool compiled = run(compiler_command(made.path()), source, log);
-  program->log = log.contents();
-  if (!compiled) return NVRTC_ERROR_COMPILATION;
-  const std::string library = made.contents();
+  const TemporaryFolder folder;
+  if (!folder.write(kSource, program->source)) return NVRTC_ERROR_INTERNAL_ERROR;
+  const bool made = run(compile_command(), folder) && run(link_command(), folder);
+  program->log = folder.contents(kLog);
+  if (!made) return NVRTC_ERROR_COMPILATION;
+  const std::string library = folder.contents(kLibrary);
   const std::uint64_t size = library.size();
   program->code = "EMULATED" + std::string(reinterpret_cast<const char*>(&size), sizeof size) + library;
   return NVRTC_SUCCESS;
