@@ -66,10 +66,12 @@ class Copier {
     return copies_.at(v);
   }
 
-  /// A parameter behind a collective, and views and casts on the way.
+  /// A parameter behind a collective, and views and casts on the way. One that is gathered once and stays (it is still
+  /// the parameter behind the collective, as compute copies are) is there in the backward pass.
   bool is_gathered(ValueId v) const {
     for (bool sent = false;;) {
       const Op& op = *graph_.producer(v);
+      if (graph_.value(v).role == Role::parameter && op.kind->has(kCollective)) return false;
       if (graph_.value(v).role == Role::parameter && (op.inputs.empty() || is_compute_copy(op))) return sent;
       if (op.inputs.size() != 1 || op.outputs.size() != 1 || op.phase != Phase::forward) return false;
       if (!op.kind->has(kCollective) && !op.kind->has(kView) && !is_cast(graph_, op)) return false;

@@ -180,7 +180,7 @@ class PeakFinder {
   bool counts(ValueId v) const {
     const Value& value = graph_.value(v);
     switch (value.role) {
-      case Role::parameter: return graph_.producer(v)->kind->has(kCollective);
+      case Role::parameter:  // a compute copy that is gathered once is the model's too
       case Role::state:
       case Role::scalar:
       case Role::gradient: return false;

@@ -35,7 +35,7 @@ bool Table::tells_weights_apart() const {
 }
 
 std::string set_micro_batches(const Extents& extents, std::uint32_t wish, std::uint32_t step) {
-  const std::string set = "set gradient_accumulation_steps = ";
+  const std::string set = "set gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to ";
   std::int64_t best = 0;
   for (std::int64_t count = step; count <= extents.rows; count += step)
     if (extents.rows % count == 0 && count >= extents.ranks && std::abs(count - wish) < std::abs(best - wish))

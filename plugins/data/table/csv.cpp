@@ -22,6 +22,7 @@ std::string_view trimmed(std::string_view text) {
 /// Where parsing stands.
 struct Cursor {
   std::string_view text;
+  char line_end = '\n';
   std::size_t at = 0, line = 1;
 
   bool done() const { return at == text.size(); }
@@ -35,7 +36,7 @@ void skip_blanks(Cursor& cursor, char separator) {
 /// A field in quotes; the cursor stands on the opening one. False where the closing one is missing.
 bool quoted_field(Cursor& cursor, std::string& field) {
   for (++cursor.at; !cursor.done(); ++cursor.at) {
-    if (cursor.peek() == '\n') ++cursor.line;
+    if (cursor.peek() == cursor.line_end) ++cursor.line;
     if (cursor.peek() == '"') {
       ++cursor.at;
       if (cursor.done() || cursor.peek() != '"') return true;
@@ -56,7 +57,7 @@ Result<CsvRow> parse_row(Cursor& cursor, char separator, const std::string& path
     if (quoted && !quoted_field(cursor, field))
       return invalid("a quote is opened and never closed", place(path, row.line));
     const std::size_t start = cursor.at;
-    while (!cursor.done() && cursor.peek() != separator && cursor.peek() != '\n') ++cursor.at;
+    while (!cursor.done() && cursor.peek() != separator && cursor.peek() != cursor.line_end) ++cursor.at;
     const auto rest = trimmed(cursor.text.substr(start, cursor.at - start));
     if (quoted && !rest.empty()) return invalid("text follows a closing quote", place(path, cursor.line));
     row.fields.push_back(quoted ? std::move(field) : std::string(rest));
@@ -106,7 +107,9 @@ Result<std::string> read_text_file(const std::string& path) {
 }
 
 Result<std::vector<CsvRow>> parse_csv(std::string_view text, char separator, const std::string& path) {
-  Cursor cursor{text};
+  // Old programs for the Macintosh, and an export of Excel that is named so, end lines in CR alone.
+  const bool ends_in_cr = text.find('\n') == text.npos && text.find('\r') != text.npos;
+  Cursor cursor{text, ends_in_cr ? '\r' : '\n'};
   if (text.starts_with("\xef\xbb\xbf")) cursor.at = 3;  // a byte order mark
   std::vector<CsvRow> rows;
   while (!cursor.done()) {

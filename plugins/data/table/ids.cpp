@@ -160,8 +160,9 @@ Result<IdOptions> id_options(const Table& table, const Settings& settings) {
   options.separator = word == "space" ? ' ' : word == "comma" ? ',' : word == "semicolon" ? ';' : '|';
   options.most = settings.integer("most");
   options.cut = settings.text("longer") == "cut";
-  if (options.lists.empty() && options.most > 0)
-    return invalid("`most` is for `lists`, and no column is named there", table.where);
+  const char* idle = options.most > 0 ? "most" : word != "bar" ? "list_separator" : options.cut ? "longer" : nullptr;
+  if (options.lists.empty() && idle)
+    return invalid("`" + std::string(idle) + "` is for `lists`, and no column is named there", table.where);
   if (!options.lists.empty() && table.csv.empty())
     return invalid("`lists` names columns of a CSV file; `rows` holds single numbers", table.where);
   if (!options.lists.empty() && options.most == 0) return most_is_missing(table, options);

@@ -148,7 +148,12 @@ Status Corpus::read_rules(const Settings& settings) {
                      : documents == "jsonl" ? Documents::jsonl
                                             : Documents::none;
   rules_.field = settings.text("json_field");
+  if (rules_.field != "text" && rules_.documents != Documents::jsonl)
+    return invalid("`json_field` is for `documents` = \"jsonl\"");
   if (tokenizer_ != Tokenizer::kTrained) {
+    if (const std::string_view cache = settings.text("cache"); cache != "beside" && cache != "none")
+      return invalid("`cache` is for the tokens that a tokenizer from a file makes; with " +
+                     std::string(tokenizer_name(tokenizer_)) + " nothing is kept");
     if (rules_.documents == Documents::none) return {};
     return invalid("`documents` = \"" + std::string(documents) + "\" needs a tokenizer from a file; with " +
                    std::string(tokenizer_name(tokenizer_)) + " give the text that ends a document as `separator`");

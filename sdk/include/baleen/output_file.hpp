@@ -22,8 +22,18 @@ class OutputFile {
   static Result<OutputFile> open(std::string_view path, std::string_view folder) {
     OutputFile file;
     file.path_ = (std::filesystem::path(folder) / path).lexically_normal().string();
-    file.descriptor_ = ::open(file.path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    // A pipe's reader may just be starting; one that does not come is not waited for without end.
+    for (int tries = 0; tries < 20; ++tries) {
+      file.descriptor_ = ::open(file.path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+      if (file.descriptor_ >= 0 || errno != ENXIO) break;
+      ::usleep(100'000);
+    }
+    if (file.descriptor_ < 0 && errno == ENXIO)
+      return Error{BALEEN_IO, "nobody reads this pipe; start its reader first, or name a file", file.path_};
     if (file.descriptor_ < 0) return file.failed("cannot open for writing");
+    const int flags = ::fcntl(file.descriptor_, F_GETFL);
+    if (flags < 0 || ::fcntl(file.descriptor_, F_SETFL, flags & ~O_NONBLOCK) != 0)
+      return file.failed("cannot open for writing");
     return file;
   }
   OutputFile() = default;

@@ -1,5 +1,7 @@
 /// \file Full disks: what was saved before stays whole and nothing lies beside it; logs, traces, printed lines and
 /// caches that cannot be written cost no training. The exit code tells of what is missing.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -123,6 +125,20 @@ TEST_F(FullDisk, EndsTheLogNotTheTraining) {
     expect_told(result, "jsonl", "/dev/full: cannot write");
     EXPECT_NE(result.out.find("finished 4/4 steps"), std::string::npos) << result.out;
   }
+}
+/// As long as a reader may take to start, and no longer.
+TEST_F(FullDisk, IsNoPipeThatNobodyReads) {
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string option : {"--log-json", "--trace"}) {
+    const ProcessResult result = run({option, pipe});
+    EXPECT_EQ(result.exit_code, kBadInput) << option;
+    EXPECT_NE(result.err.find(pipe + ": nobody reads this pipe; start its reader first, or name a file"),
+              std::string::npos)
+        << result.err;
+  }
+  const ProcessResult read = run_to("& sleep 0.3; cat '" + pipe + "'", {"--log-json", pipe});
+  EXPECT_NE(read.out.find("\"kind\":\"finish\""), std::string::npos) << read.out << read.err;
 }
 /// A log that breaks off ends with a whole record.
 TEST_F(FullDisk, LeavesWholeRecordsOfTheLog) {

@@ -20,7 +20,7 @@ TEST(PipelineRefusal, TooFewMicroBatches) {
   expect_refused(
       kFour, "", {"layers=4", "batch=16", "accumulate=2"},
       "a pipeline of 4 ranks needs 4 micro-batches or more to keep them busy, and gradient_accumulation_steps "
-      "is 2; set gradient_accumulation_steps = 8, or make the axis smaller");
+      "is 2; set gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to 8, or make the axis smaller");
 }
 
 TEST(PipelineRefusal, MicroBatchesThatDoNotDivide) {
@@ -32,12 +32,15 @@ TEST(PipelineRefusal, MicroBatchesThatDoNotDivide) {
 
 /// What is proposed can be done.
 TEST(PipelineRefusal, ProposesMicroBatchesThatTheBatchDividesInto) {
-  expect_refused(kTwo, "", {"layers=4", "batch=6", "accumulate=1"},
-                 "set gradient_accumulation_steps = 3, or make the axis smaller");
+  expect_refused(
+      kTwo, "", {"layers=4", "batch=6", "accumulate=1"},
+      "set gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to 3, or make the axis smaller");
   expect_refused(kTwo, "", {"layers=4", "batch=1", "accumulate=1"},
-                 "set gradient_accumulation_steps = 4 and batch = 4 (1 rows do not divide into so many)");
-  expect_refused(kTwo, schedule_option("interleaved"), {"layers=4", "batch=18", "accumulate=3"},
-                 "set gradient_accumulation_steps = 2, or take schedule = \"looped\"");
+                 "set gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to 4 and batch = 4 (1 rows "
+                 "do not divide into so many)");
+  expect_refused(
+      kTwo, schedule_option("interleaved"), {"layers=4", "batch=18", "accumulate=3"},
+      "set gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to 2, or take schedule = \"looped\"");
 }
 
 TEST(PipelineRefusal, MoreStagesThanLayers) {

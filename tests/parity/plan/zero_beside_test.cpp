@@ -89,6 +89,34 @@ TEST_P(ZeroBeside, HoldsAndSendsWhatTheFormulaSays) { expect_formula(1); }
 
 TEST_P(ZeroBeside, HoldsAsMuchOverMicroBatchesAndSendsWhatTheFormulaSays) { expect_formula(3); }
 
+#if defined(BALEEN_TEST_PRECISION) && defined(BALEEN_TEST_RECOMPUTE)
+/// A copy in 16 bits is gathered once a step and stays: the backward pass has it, whatever runs again there.
+TEST(ZeroWithRecompute, GathersCopiesInSixteenBitsOnce) {
+  for (const char* stage : {"1", "2"})
+    for (const char* again : {"full", "every"})
+      for (const char* micro_batches : {"1", "2"}) {
+        const auto planned = [&](const std::string& recompute) {
+          return plan_of(
+              "plan/gpt_large",
+              manifest_of({{"data", 2}}, std::string("[[plan]]\nstrategy = \"zero\"\nstage = ") + stage +
+                                             "\n[[plan]]\nstrategy = \"precision\"\ndtype = \"bf16\"\n" + recompute +
+                                             "[compute]\nmemory = 1000000000\n"),
+              {"layers=4", "dim=256", "heads=4", "vocab=512", "context=64", "batch=16",
+               std::string("accumulate=") + micro_batches, "data=" + source_dir() + "/tests/golden/whales.txt"});
+        };
+        const Planned without = planned(""),
+                      with = planned("[[plan]]\nstrategy = \"recompute\"\nmode = \"" + std::string(again) + "\"\n");
+        ASSERT_EQ(without.exit_code, 0) << without.err;
+        ASSERT_EQ(with.exit_code, 0) << with.err;
+        const PlannedRanks &plain = without.classes.at(0), &rank = with.classes.at(0);
+        EXPECT_GT(plain.bytes("copies"), 0);
+        EXPECT_NEAR(rank.bytes("copies") / plain.bytes("copies"), 1, 0.005) << stage << again << micro_batches;
+        EXPECT_EQ(sent(rank, "data", true), sent(plain, "data", true)) << stage << again << micro_batches;
+        EXPECT_LT(rank.numbers.at("working_value_bytes"), plain.numbers.at("working_value_bytes"));
+      }
+}
+#endif
+
 #ifdef BALEEN_TEST_SEQUENCE
 /// Shards over both axes, whichever is outside: states stay where they are, so nothing but gradients and parameters
 /// travels, along one axis at a time.

@@ -184,6 +184,19 @@ TEST(WorkingPeak, CountsOutputsToTheEnd) {
   EXPECT_EQ(working_peak(*schedule_loops(m.graph, 1)), 3 * 1024u);
 }
 
+/// Parameters that are gathered once and stay are model states, as in a plan's table.
+TEST(WorkingPeak, LeavesOutGatheredParameters) {
+  GraphMaker m;
+  m.graph.set_mesh({{{"data", 2}}});
+  const ValueId x = m.batch("x", {128, 1});
+  const ValueId whole = m.op("all_gather", {m.parameter("w", {1, 1024})},
+                             {{"axes", Attributes::ints({0})}, {"from", std::string("S1")}, {"to", std::string("R")}});
+  m.output("y", m.matmul("bi,io->bo", x, whole));
+  const std::uint64_t as_activation = working_peak(*schedule_loops(m.graph, 1));
+  m.graph.value(whole).role = Role::parameter;
+  EXPECT_EQ(working_peak(*schedule_loops(m.graph, 1)), as_activation - 8192);
+}
+
 /// A collective begins when its operand is made and is over where its result is first read: both are held meanwhile.
 TEST(WorkingPeak, CountsWhatCollectivesHold) {
   const auto peak_with = [](bool early) {

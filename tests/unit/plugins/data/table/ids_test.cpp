@@ -105,8 +105,16 @@ TEST_F(TableIds, OfListsNeedMost) {
   settings.set("lists", "items");
   EXPECT_EQ(failure("items,y\n1|2,0\n\n1|2|3,1\n"),
             path + ": `lists` needs `most`, the most ids that a list may have; the longest has 3 (line 4)");
-  settings.set("lists", "").set("most", 2);
-  EXPECT_EQ(failure("items,y\n1,0\n"), path + ": `most` is for `lists`, and no column is named there");
+}
+
+TEST_F(TableIds, OptionsOfListsAreForLists) {
+  const std::pair<const char*, const char*> options[] = {{"most", "2"}, {"list_separator", "space"}, {"longer", "cut"}};
+  for (const auto& [name, value] : options) {
+    TestSettings one{plugin.descriptor, folder.path(), 5};
+    one.set(name, value).set("path", folder.write("t.csv", "items,y\n1,0\n"));
+    EXPECT_EQ(failure_of(plugin, one),
+              path + ": `" + std::string(name) + "` is for `lists`, and no column is named there");
+  }
 }
 
 TEST_F(TableIds, ThatAreNoInt64AreNamedWithTheirLines) {

@@ -112,6 +112,12 @@ TEST_F(TableData, UnderstandsQuotesBlanksAndLineEnds) {
   EXPECT_EQ(features(DatasetRun(plugin, settings)), (Floats{1, 0, 0, 1}));
 }
 
+TEST_F(TableData, UnderstandsLinesThatEndInCrAlone) {
+  use("name,text,y\r1,\"a\rb\",0\r\r2,d,1\r");
+  DatasetRun data(plugin, settings);
+  EXPECT_EQ(features(data), (Floats{1, 1, 0, 2, 0, 1}));
+}
+
 TEST_F(TableData, TakesOtherSeparators) {
   use("1;2,5;0\n3;x;1\n");
   settings.set("separator", "semicolon");

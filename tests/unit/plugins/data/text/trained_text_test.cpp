@@ -210,6 +210,10 @@ TEST_F(TrainedText, SaysWhatIsWrong) {
   EXPECT_EQ(failure(),
             "`documents` = \"files\" needs a tokenizer from a file; with bytes give the text that ends a document as "
             "`separator`");
+  settings.set("documents", "none").set("cache", "kept");
+  EXPECT_EQ(failure(), "`cache` is for the tokens that a tokenizer from a file makes; with bytes nothing is kept");
+  settings.set("cache", "beside").set("json_field", "body");
+  EXPECT_EQ(failure(), "`json_field` is for `documents` = \"jsonl\"");
 }
 
 }  // namespace
