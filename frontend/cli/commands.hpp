@@ -110,12 +110,12 @@ struct CheckpointOptions {
   std::filesystem::path output;  ///< of the last three: a file, or a new folder
   bool all = false;              ///< optimizer states too
   bool json = false;
-  std::filesystem::path config;         ///< a config.json or its folder; empty: that of `path`
-  std::filesystem::path map;            ///< a Lua file; empty: by the config
-  std::string head;                     ///< empty: by the config
-  std::string dtype;                    ///< empty: as they are
-  std::uint64_t max_file = 2ull << 30;  ///< bytes of a file in a folder
-  std::int64_t vocab_multiple = 0;      ///< of import_model; 0: not padded
+  std::filesystem::path config;     ///< a config.json or its folder; empty: that of `path`
+  std::filesystem::path map;        ///< a Lua file; empty: by the config
+  std::string head;                 ///< empty: by the config
+  std::string dtype;                ///< empty: as they are
+  std::uint64_t max_file = 0;       ///< bytes of a file in a folder; 0: 2 GiB
+  std::int64_t vocab_multiple = 0;  ///< of import_model; 0: not padded
 };
 
 struct TokenizerOptions {

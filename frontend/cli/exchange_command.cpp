@@ -73,7 +73,9 @@ PlanFiles plan_of(const CheckpointOptions& options, Script& library) {
   MapRequest request = request_of(options);
   if (request.config.empty()) request.config = request.path;
   return [=, &library](const std::vector<std::pair<std::string, std::int64_t>>& tensors) {
-    return library.plan_export(request, tensors, static_cast<std::int64_t>(options.max_file), options.dtype);
+    constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
+    const auto most = options.max_file > 0 ? static_cast<std::int64_t>(options.max_file) : kMostBytes;
+    return library.plan_export(request, tensors, most, options.dtype);
   };
 }
 
@@ -94,6 +96,18 @@ Status write_file(const CheckpointOptions& options, const Setup& setup, const Te
   BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors, facts));
   print_out("%zu tensors in %s\n", tensors.size(), options.output.string().c_str());
   return {};
+}
+
+/// Of a file nothing is said but its tensors: what folders alone have must not be taken without a word.
+Status check_words_of_a_file(const CheckpointOptions& options) {
+  const char* idle = !options.config.empty() ? "--config"
+                     : !options.map.empty()  ? "--map"
+                     : !options.head.empty() ? "--head"
+                     : options.max_file > 0  ? "--max-file"
+                                             : nullptr;
+  if (!idle) return {};
+  return invalid(std::string(idle) + " is for a folder, and this is a file; name a new folder, or leave it out",
+                 options.output.string());
 }
 
 Status export_to_folder(const CheckpointOptions& options, const Setup& setup, const TensorSource& source,
@@ -141,7 +155,10 @@ Status exchange(const CheckpointOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const ModelMaps maps, open_model_maps(setup));
   if (options.verb == Verb::import_model) return import_folder(options, setup, *maps.library);
   BALEEN_TRY_ASSIGN(const auto source, open_source(options, setup));
-  if (is_file_name(setup, options.output)) return write_file(options, setup, *source);
+  if (is_file_name(setup, options.output)) {
+    BALEEN_TRY(check_words_of_a_file(options));
+    return write_file(options, setup, *source);
+  }
   if (options.verb == Verb::export_model) return export_to_folder(options, setup, *source, *maps.library);
   BALEEN_TRY(
       copy_model(setup.registry, *source, plan_of(options, *maps.library), {options.output, dtype_of(options.dtype)}));

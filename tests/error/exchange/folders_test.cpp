@@ -183,6 +183,23 @@ TEST_F(Folder, ExportsNeedAPlaceAndAConfig) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 2) << "nothing half made is left";
 }
 
+TEST_F(Folder, WordsOfFoldersAreNotForFiles) {
+  const std::string ours = *made_ / "ours.safetensors", file = folder_ / "other.safetensors";
+  const std::pair<const char*, std::string> words[] = {
+      {"--config", *made_ / "config.json"}, {"--map", "own.lua"}, {"--head", "lm"}, {"--max-file", "1MiB"}};
+  for (const auto& [word, value] : words) {
+    const std::string said = error_of({"export", ours, file, word, value});
+    EXPECT_NE(said.find("/other.safetensors: " + std::string(word) + " is for a folder, and this is a file"),
+              std::string::npos)
+        << said;
+  }
+  for (const std::string word : {"--config", "--max-file"}) {
+    const std::string said = error_of({"convert", ours, file, word, word == "--config" ? "none" : "1MiB"});
+    EXPECT_NE(said.find(word + " is for a folder"), std::string::npos) << said;
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST_F(Folder, LoadsOnlyIntoAModelOfItsShape) {
   copy();
   folder_.write("other.json", gpt2_config("\"n_inner\": 16"));

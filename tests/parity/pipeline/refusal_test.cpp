@@ -24,10 +24,10 @@ TEST(PipelineRefusal, TooFewMicroBatches) {
 }
 
 TEST(PipelineRefusal, MicroBatchesThatDoNotDivide) {
-  expect_refused(
-      kFour, schedule_option("interleaved"), {"layers=8", "batch=18", "accumulate=6"},
-      "takes micro-batches in groups of the 4 ranks of its axis, and there are 6; set "
-      "gradient_accumulation_steps = 8 and batch = 24 (18 rows do not divide into so many), or take schedule");
+  expect_refused(kFour, schedule_option("interleaved"), {"layers=8", "batch=18", "accumulate=6"},
+                 "takes micro-batches in groups of the 4 ranks of its axis, and there are 6; set "
+                 "gradient_accumulation_steps, or `micro_batches` of parallel.pipeline, to 8 and batch = 24 (18 rows "
+                 "do not divide into so many), or take schedule");
 }
 
 /// What is proposed can be done.
