@@ -241,8 +241,9 @@ Status Lane::copy(const std::vector<HostCopy>& copies, bool in) {
   return {};
 }
 
+// After a failure nothing is said to be ready any more: that would let the stream pass what never became so before it.
 bool Lane::carry_one(const Job& job) {
-  if (job.after && !wait_for(*job.after, job.after_value, engine_.failed)) return false;
+  if (engine_.failure || (job.after && !wait_for(*job.after, job.after_value, engine_.failed))) return false;
   for (const HostCopy& one : job.slot->in) std::memcpy(job.bounce + one.mirror, one.host, one.bytes);
   event_signal(carried_in_, job.number);
   if (!wait_for(finished_, job.number, engine_.failed) || engine_.failure) return false;

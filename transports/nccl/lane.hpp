@@ -65,7 +65,8 @@ class Lane {
   std::uint64_t unfinished() const;  // [any thread]
   /// After the engine's failure: raises the events of all unfinished operations to BALEEN_EVENT_FAILED.
   void fail_unfinished();
-  /// The stream goes to its end, as far as events that it waits for come. After `fail_unfinished`.
+  /// The stream goes to its end, as far as events that it waits for come; it may send buffers that never became ready,
+  /// unless its communicators have been aborted. After `fail_unfinished`. [any thread]
   void let_go() { event_signal(carried_in_, BALEEN_EVENT_FAILED); }
   /// Until no thread touches events or memory of what was started. After `fail_unfinished`. [without `calls`]
   void await_carrier();

@@ -13,6 +13,8 @@ namespace {
 
 /// That a communicator may take to come to rest; one that does not is aborted.
 constexpr double kFinalSeconds = 2;
+/// Milliseconds in which aborts that do not end have at least begun.
+constexpr int kTicksToBegin = 200;
 
 }  // namespace
 
@@ -131,30 +133,34 @@ void NcclTransport::watch() {
   tear_down();
 }
 
-// Events first: a stream goes on when its communicator is aborted, and would raise them as if all were well.
-// At once: a graph may hold several, and comes to its end when all its kernels have.
-void NcclTransport::abort_all(const std::list<KnownMemory>& comms) const {
+void NcclTransport::each_lane(const std::function<void(Lane&)>& body) {
+  const std::lock_guard lock(lanes_);
+  if (lane_) body(*lane_);
+  for (auto& [key, pair] : pairs_)
+    if (pair.lane) body(*pair.lane);
+}
+
+// At once: an abort may wait for all that the device has under way, so for kernels that end by another's abort, for
+// graphs with several, and for streams that wait for the host. These are let go when all aborts have begun, and so
+// their kernels find that they are to end; who is told of the failure has heard of it by then.
+void NcclTransport::abort_all(const std::list<KnownMemory>& comms) {
   std::vector<std::thread> threads;
-  for (const KnownMemory& known : comms) {
-    const auto abort = [this, comm = known.comm()] { engine_.nccl.ncclCommAbort(comm); };
-    if (options_.graphs)
-      threads.push_back(quiet_thread("nccl-abort", abort));
-    else
-      abort();
-  }
+  std::atomic<std::size_t> ended = 0;
+  for (const KnownMemory& known : comms)
+    threads.push_back(quiet_thread("nccl-abort", [this, &ended, comm = known.comm()] {
+      engine_.nccl.ncclCommAbort(comm);
+      ++ended;
+    }));
+  for (int ticks = 0; ticks < kTicksToBegin && ended < threads.size(); ++ticks) usleep(1000);
+  each_lane([](Lane& lane) { lane.let_go(); });
   for (std::thread& thread : threads) thread.join();
 }
 
+// Events first: a stream goes on when its communicator is aborted, and would raise them as if all were well.
 // NCCL ends a communicator when no graph holds it any more (from its sources), and who releases graphs may want `calls`
 // before that: the abort comes without. Whoever has `calls` later sees the failure.
 void NcclTransport::tear_down() {
   std::list<KnownMemory> comms;
-  const auto each_lane = [this](auto&& body) {
-    const std::lock_guard lanes_lock(lanes_);
-    if (lane_) body(*lane_);
-    for (auto& [key, pair] : pairs_)
-      if (pair.lane) body(*pair.lane);
-  };
   {
     const std::lock_guard lock(engine_.calls);
     each_lane([](Lane& lane) { lane.fail_unfinished(); });
@@ -162,8 +168,6 @@ void NcclTransport::tear_down() {
   }
   abort_all(comms);
   comms.clear();
-  const std::lock_guard lock(engine_.calls);
-  each_lane([](Lane& lane) { lane.let_go(); });
   event_signal(torn_down_, 1);
 }
 

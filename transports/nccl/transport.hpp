@@ -92,7 +92,8 @@ class NcclTransport : public Transport {
   void ask_nccl();
   void watch();
   void tear_down();
-  void abort_all(const std::list<KnownMemory>& comms) const;
+  void each_lane(const std::function<void(Lane&)>& body);
+  void abort_all(const std::list<KnownMemory>& comms);
   std::uint64_t unfinished() const;
   void let_finish() const;
   void end_unfinished(const std::string& why);

@@ -176,6 +176,52 @@ TEST(NcclBarrierFaults, ADeathIsNamedByAllOthers) { EXPECT_EQ(struck_in_a_barrie
 TEST(NcclBarrierFaults, ACallThatFailsIsToldToAll) { EXPECT_EQ(struck_in_a_barrier("NCCL_DOUBLE_FAIL"), ""); }
 TEST(NcclBarrierFaults, AnErrorThatComesLaterIsToldToAll) { EXPECT_EQ(struck_in_a_barrier("NCCL_DOUBLE_BREAK"), ""); }
 
+/// Two communicators of rank 0 and of rank 2 have an operation under way when rank 1 dies, and a stream of rank 0 waits
+/// for a buffer of the host. Each abort waits for all the device's work, so none may wait for another abort.
+TEST(NcclAbortFaults, NoAbortHoldsUpAnother) {
+  const std::string failures = struck({"NCCL_DOUBLE_DIE", "ncclAllReduce:1"}, [](Rank& rank, void* world) -> Part {
+    const auto prepare = [&](baleen_collective_t op, std::int32_t peer) {
+      return std::make_shared<Prepared>(rank, world, op, false, peer);
+    };
+    const auto whole = prepare(BALEEN_ALL_REDUCE, 0);
+    std::vector<std::shared_ptr<Prepared>> pairs;
+    if (rank.rank == 0) pairs = {prepare(BALEEN_RECEIVE, 1), prepare(BALEEN_SEND, 2)};
+    if (rank.rank == 1) pairs = {prepare(BALEEN_SEND, 0)};
+    if (rank.rank == 2) pairs = {prepare(BALEEN_RECEIVE, 0)};
+    return [&rank, whole, pairs] {
+      static baleen_event_t never{}, all{}, received{}, sent{};
+      if (rank.rank == 1) {
+        usleep(300'000);  // the others have begun
+        return rank.run(whole->slot);
+      }
+      rank.start(pairs[0]->slot, nullptr, 0, &received, 1);
+      if (rank.rank == 0) rank.start(pairs[1]->slot, &never, 1, &sent, 1);
+      rank.start(whole->slot, nullptr, 0, &all, 1);
+      rank.finish(all, 1);
+    };
+  });
+  EXPECT_EQ(failures, kDeath);
+}
+
+/// What a stream goes on with when nobody waits for its buffers any more is not sent, though the buffer of a later
+/// operation is ready.
+TEST(NcclAbortFaults, WhatNeverBecameReadyIsNotSent) {
+  const std::string failures = run_nccl(2, [](Rank& rank) {
+    void* const world = rank.world();
+    const Prepared one(rank, world, rank.rank == 0 ? BALEEN_SEND : BALEEN_RECEIVE, false, 1 - rank.rank);
+    static baleen_event_t never{}, done{};
+    rank.start(one.slot, rank.rank == 0 ? &never : nullptr, 1, &done, 1);
+    if (rank.rank == 0) {
+      rank.start(one.slot, nullptr, 0, &done, 2);
+      usleep(100'000);  // the other waits
+      rank.abort("this rank gives up");
+    }
+    event_wait(done, 1);
+    expect(event_value(done) == BALEEN_EVENT_FAILED, "something arrived that nobody had sent");
+  });
+  EXPECT_EQ(failures, "");
+}
+
 /// Whoever starts an operation and is refused may forget its event: a thread that copies buffers of the host, and what
 /// fails all that is under way, do not touch it any more.
 TEST(NcclStartFaults, AStartThatIsRefusedLeavesItsEventAlone) {

@@ -92,6 +92,12 @@ CUcontext& current() {
   return context;
 }
 
+/// Streams that wait for a word of the host's memory, by the device.
+std::atomic<int>& parked(CUcontext context) {
+  static std::atomic<int> counts[kMostDevices + 1]{};
+  return counts[context ? reinterpret_cast<const char*>(context) - contexts() : kMostDevices];
+}
+
 /// Whether host functions are to wait.
 std::atomic<bool>& host_is_held() {
   static std::atomic<bool> held{false};
@@ -103,6 +109,11 @@ std::atomic<bool>& host_is_held() {
 /// For tests: host functions wait from now on, or no more.
 extern "C" __attribute__((visibility("default"))) void baleen_emulated_hold_host_functions(int held) {
   host_is_held() = held != 0;
+}
+
+/// For what waits for all of a device's streams.
+extern "C" __attribute__((visibility("default"))) int baleen_emulated_parked_streams(int device) {
+  return parked(reinterpret_cast<CUcontext>(const_cast<char*>(contexts() + device)));
 }
 
 extern "C" {
@@ -258,13 +269,15 @@ CUresult cuStreamSynchronize(CUstream stream) {
 }
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned) {
   if (forbidden()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  em::enqueue(queue(stream), [=] {
+  em::enqueue(queue(stream), [=, &waiting = parked(current())] {
     em::drop_access();
+    ++waiting;
     const auto* word = reinterpret_cast<const std::uint32_t*>(at);
     useconds_t pause = 20;  // nobody tells when memory of the host is written
     for (; em::failure() == 0 && static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0;
          pause = std::min<useconds_t>(2 * pause, 160))
       usleep(pause);
+    --waiting;
   });
   return state();
 }

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,8 @@
 #include <set>
 
 #include "handles.hpp"
+
+extern "C" int baleen_emulated_parked_streams(int device);
 
 namespace em = baleen::nccl_double;
 using namespace baleen::nccl;
@@ -39,6 +42,18 @@ std::shared_ptr<em::Communicator> forget(Comm comm) {
   one->abort();
   while (one->holders > 0) usleep(100);  // as NCCL does it
   return one;
+}
+
+/// As cudaDeviceSynchronize, which an abort may come to: kernels of other communicators hold it up until these are
+/// aborted too, and so does a stream that waits for the host. Given up, so that a test fails and does not hang.
+void await_device(int device) {
+  constexpr int kMost = 100'000;  // tenths of a millisecond
+  const auto is_busy = [device] {
+    const std::lock_guard lock(known().mutex);
+    return std::any_of(known().all.begin(), known().all.end(),
+                       [&](const auto& one) { return one.second->device == device && one.second->is_running(); });
+  };
+  for (int i = 0; i < kMost && (baleen_emulated_parked_streams(device) > 0 || is_busy()); ++i) usleep(100);
 }
 
 /// Of this thread, between ncclGroupStart and ncclGroupEnd.
@@ -171,6 +186,9 @@ DOUBLE_EXPORT Code ncclCommInitRankConfig(Comm* comm, int ranks, UniqueId id, in
   if (em::is_to_fail("NCCL_DOUBLE_FAIL", "ncclCommInitRankConfig"))
     return refuse(kSystemError, "ncclCommInitRankConfig was failed by NCCL_DOUBLE_FAIL");
   const auto made = std::make_shared<em::Communicator>(id, ranks, rank, config->blocking != 0);
+  CUdevice current = 0;
+  cuCtxGetDevice(&current);
+  made->device = current;
   *comm = reinterpret_cast<Comm>(made.get());
   {
     const std::lock_guard lock(known().mutex);
@@ -203,6 +221,7 @@ DOUBLE_EXPORT Code ncclCommAbort(Comm comm) {
   const auto one = forget(comm);
   if (!one) return refuse(kInvalidArgument, "ncclCommAbort: not a communicator");
   em::forget_memory_of(comm);
+  await_device(one->device);
   return kSuccess;
 }
 DOUBLE_EXPORT Code ncclCommGetAsyncError(Comm comm, Code* error) {

@@ -74,6 +74,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   const int ranks, rank;
   const bool blocking;
+  int device = 0;  ///< the driver's number of it
 
   /// Until all ranks are there; on a thread of its own where it does not block.
   void connect(const std::string& device);
@@ -89,6 +90,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void finalize() { finalizing_ = true; }
   void abort();
   std::string last_error() const;
+  /// Whether a kernel of it is on a stream, at work.
+  bool is_running() const { return running_ > 0; }
 
   /// Carries out a group. [a stream's thread]
   void execute(const std::vector<Op>& ops, Turn turn);
@@ -136,6 +139,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::uint64_t phase_ = 0;  // of this rank
   bool captured_ = false;    // what runs is part of a graph
   std::atomic<bool> busy_{false};
+  std::atomic<int> running_{0};
   std::thread connecting_, sharing_;
   std::atomic<bool> connected_{false}, aborted_{false}, finalizing_{false}, shares_{false};
   std::atomic<int> code_{nccl::kSuccess};

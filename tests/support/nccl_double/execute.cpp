@@ -90,6 +90,7 @@ bool Communicator::take_turn(Turn turn) {
 }
 
 void Communicator::execute(const std::vector<Op>& ops, Turn turn) {
+  ++running_;
   const bool runs = take_turn(turn);
   bool well = runs;
   std::vector<const Op*> pairs;
@@ -109,6 +110,7 @@ void Communicator::execute(const std::vector<Op>& ops, Turn turn) {
   if (runs) busy_ = false;
   std::uint64_t mine = turn.number;
   if (!turn.captured) executed_.compare_exchange_strong(mine, turn.number + 1);
+  --running_;
 }
 
 bool Communicator::meet(const Op& op, bool first) {
