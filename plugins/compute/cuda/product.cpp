@@ -173,19 +173,26 @@ std::optional<Walk<2>> in_units(const Walk<2>& walk, std::int64_t count) {
 
 }  // namespace
 
-Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
-                          const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+Result<Mover> Mover::of(const Context& context, baleen_dtype_t dtype, const Walk<2>& walk) {
   Mover mover;
-  mover.walk_ = make_walk<2>(shape, {to, from});
+  mover.walk_ = walk;
   BALEEN_TRY_ASSIGN(mover.function_, context.functions.find("baleen_move_" + std::to_string(dtype_size(dtype))));
-  // Zeros come from nowhere: what counts is where they go.
-  const bool zeros = std::all_of(from.begin(), from.end(), [](std::int64_t stride) { return stride == 0; });
-  const Walk<2> walk = zeros ? make_walk<2>(shape, {to, to}) : mover.walk_;
   if (const auto packs = in_units(walk, kPackBytes / static_cast<std::int64_t>(dtype_size(dtype)))) {
     mover.packs_ = *packs;
     BALEEN_TRY_ASSIGN(mover.pack_function_, context.functions.find("baleen_move_16"));
   }
   return mover;
+}
+
+Result<Mover> Mover::make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
+                          const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  return of(context, dtype, make_walk<2>(shape, {to, from}));
+}
+
+// Zeros come from nowhere: what counts is where they go.
+Result<Mover> Mover::zeros(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
+                           const std::vector<std::int64_t>& to) {
+  return of(context, dtype, make_walk<2>(shape, {to, to}));
 }
 
 Status Mover::run(const Launch& launch, void* to, const void* from) const {

@@ -42,16 +42,20 @@ enum class Copied {
 Result<std::unique_ptr<Product>> make_converted_product(const Context& context, const Contraction& contraction,
                                                         const ProductTypes& types, bool adds, Copied copied);
 
-/// Copies between two layouts of one shape (or writes zeros), 16 bytes at a time where both lie so.
+/// Copies between two layouts of one shape, or writes zeros; 16 bytes at a time where all lies so.
 class Mover {
  public:
   Mover() = default;
   static Result<Mover> make(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
                             const std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from);
-  /// A null `from` stands for zeros.
+  static Result<Mover> zeros(const Context& context, baleen_dtype_t dtype, std::span<const std::int64_t> shape,
+                             const std::vector<std::int64_t>& to);
+  /// `from` is null for zeros, and for them alone.
   Status run(const Launch& launch, void* to, const void* from) const;
 
  private:
+  static Result<Mover> of(const Context& context, baleen_dtype_t dtype, const Walk<2>& walk);
+
   Walk<2> walk_, packs_;
   CUfunction function_ = nullptr, pack_function_ = nullptr;  ///< the second one may be null
 };

@@ -26,6 +26,12 @@ TEST_P(Move, CopiesBroadcastInput) {
   Tensor wide = y;
   wide.broadcast = {false, true, false};
   expect_same(OpSpec("copy"), {wide}, y);
+  // One element for all.
+  Tensor same = zeros({4, 16});
+  std::fill(same.values.begin(), same.values.end(), 3);
+  Tensor one = same;
+  one.broadcast = {true, true};
+  expect_same(OpSpec("copy"), {one}, same);
 }
 TEST_P(Move, ReshapesInRowMajorOrder) {
   for (const auto& [from, to] : {std::pair<Shape, Shape>{{6}, {2, 3}},

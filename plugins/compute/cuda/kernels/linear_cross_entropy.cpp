@@ -80,7 +80,7 @@ struct PaddedWeight {
                        rest[] = {chunks.width, chunks.columns - chunks.classes};
     BALEEN_TRY_ASSIGN(
         out.copy, Mover::make(context, chunks.w_type, dims, {chunks.w_width, 1}, {w.stride(1 - chunks.class_dim), 1}));
-    BALEEN_TRY_ASSIGN(out.clear, Mover::make(context, chunks.w_type, rest, {chunks.w_width, 1}, {0, 0}));
+    BALEEN_TRY_ASSIGN(out.clear, Mover::zeros(context, chunks.w_type, rest, {chunks.w_width, 1}));
     out.behind = chunks.classes * static_cast<std::int64_t>(dtype_size(chunks.w_type));
     out.bytes = Chunks::bytes(chunks.width * chunks.w_width, chunks.w_type);
     return out;
@@ -264,12 +264,12 @@ class LinearCrossEntropyGradKernel : public Kernel {
     BALEEN_TRY_ASSIGN(dx_matrix_, PackedMatrix::make(context, dx_));
     BALEEN_TRY_ASSIGN(weight_, PaddedWeight::make(context, chunks_, w_));
     if (!chunks_.pads) {
-      BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, shape(dw_.tensor), dw_strides, Strides(dw_.rank())));
+      BALEEN_TRY_ASSIGN(clear_, Mover::zeros(context, sum_type_, shape(dw_.tensor), dw_strides));
     } else {
       const std::int64_t all[] = {chunks_.width * chunks_.columns};
-      BALEEN_TRY_ASSIGN(clear_, Mover::make(context, sum_type_, all, {1}, {0}));
+      BALEEN_TRY_ASSIGN(clear_, Mover::zeros(context, sum_type_, all, {1}));
       const std::int64_t rest[] = {chunks_.chunk, chunks_.columns - chunks_.classes};
-      BALEEN_TRY_ASSIGN(clear_gradient_, Mover::make(context, gradient, rest, {chunks_.pitch, 1}, {0, 0}));
+      BALEEN_TRY_ASSIGN(clear_gradient_, Mover::zeros(context, gradient, rest, {chunks_.pitch, 1}));
     }
     BALEEN_TRY_ASSIGN(store_lse_,
                       Converter::make(context, shape(lse_.tensor), strides_of(lse_), strides_of(kept_lse_)));

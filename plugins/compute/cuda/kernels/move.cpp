@@ -28,7 +28,7 @@ class MoveKernel : public Kernel {
   Status zero(const Context& context, const Operand& out) {
     zeroed_ = out;
     BALEEN_TRY_ASSIGN(zeros_,
-                      Mover::make(context, out.tensor.dtype, shape(out.tensor), strides_of(out), Strides(out.rank())));
+                      Mover::zeros(context, out.tensor.dtype, shape(out.tensor), strides_of(out)));
     has_zeros_ = true;
     return {};
   }
