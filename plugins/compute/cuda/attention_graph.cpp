@@ -72,11 +72,11 @@ class Maker {
   DnnExtents scores, of_query;
 };
 
-Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std::vector<DnnTensor> operands,
-                             bool has_sums = false) {
+Result<AttentionPlan> cached(Dnn& dnn, const std::string& key, Maker& maker, std::uint64_t most,
+                             std::vector<DnnTensor> operands, bool has_sums = false) {
   auto& known = dnn.plans()[key];
   if (!known) {
-    BALEEN_TRY_ASSIGN(known, maker.graph.plan(maker.s.deterministic));
+    BALEEN_TRY_ASSIGN(known, maker.graph.plan(maker.s.deterministic, most));
   }
   return AttentionPlan{known, std::move(operands), has_sums};
 }
@@ -106,13 +106,16 @@ std::int64_t attention_slice(const AttentionShape& shape, bool backward) {
   return is_good(slice) ? slice : shape.batch;
 }
 
-std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward) {
+std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward, int capability) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30, kOther = std::uint64_t{32} << 20;
   if (!backward) return kOther;
   // Each head has gradients of its own keys and values before those of a group are added up.
   const std::int64_t apart =
       shape.heads == shape.groups ? 0 : 2 * 2 * shape.batch * shape.heads * shape.keys * shape.width;
-  if (!shape.deterministic) return static_cast<std::uint64_t>(apart) + kOther;
+  // But for compute capability 9.x and 10.x cuDNN keeps the sums of dq in its workspace too (seen with 9.19).
+  const bool has_sums = capability / 10 != 9 && capability / 10 != 10;
+  const std::int64_t sums = has_sums ? 4 * shape.batch * shape.heads * shape.queries * shape.width : 0;
+  if (!shape.deterministic) return static_cast<std::uint64_t>(apart + sums) + kOther;
   const std::uint64_t scores = score_bytes(shape, shape.batch);
   if (scores > kMost) return std::nullopt;
   return scores + static_cast<std::uint64_t>(apart) + kOther;
@@ -127,7 +130,7 @@ std::string AttentionShape::key() const {
   return text;
 }
 
-Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape) {
+Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape, std::uint64_t most) {
   Maker m(dnn, shape);
   DnnGraph& g = m.graph;
   const DnnTensor q = m.queries(shape.q), k = m.turned_keys(shape.k), v = m.keys(shape.v), o = m.queries(shape.o);
@@ -144,10 +147,10 @@ Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape) {
   g.matmul(p, v, o);
   std::vector<DnnTensor> operands{q, k, v, o, lse, scale};
   if (shape.causal) operands.push_back(never);
-  return cached(dnn, "forward " + shape.key(), m, std::move(operands));
+  return cached(dnn, "forward " + shape.key(), m, most, std::move(operands));
 }
 
-Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape) {
+Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape, std::uint64_t most) {
   Maker m(dnn, shape);
   DnnGraph& g = m.graph;
   const DnnTensor q = m.queries(shape.q), k = m.turned_keys(shape.k), v = m.turned_keys(shape.v),
@@ -183,7 +186,7 @@ Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape)
     g.pointwise(CUDNN_POINTWISE_IDENTITY, sums, {}, {}, dq);
     operands.push_back(sums);
   }
-  return cached(dnn, "backward " + shape.key(), m, std::move(operands), !shape.deterministic);
+  return cached(dnn, "backward " + shape.key(), m, most, std::move(operands), !shape.deterministic);
 }
 
 }  // namespace baleen::cuda

@@ -31,15 +31,16 @@ struct AttentionPlan {
 /// scores' gradient takes at most 1 GiB where there is one. Each part's statistics begin at a multiple of 16 bytes.
 std::int64_t attention_slice(const AttentionShape& shape, bool backward);
 
-/// Bytes of workspace that a plan may take; nothing where cuDNN is not asked because it would take too much. No plan of
-/// more is used, so a described device knows it too.
-std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward);
+/// Bytes of workspace that a plan may take on devices of this compute capability (major * 10 + minor); nothing where
+/// cuDNN is not asked because it would take too much. No plan of more is used, so a described device knows it too.
+std::optional<std::uint64_t> most_workspace(const AttentionShape& shape, bool backward, int capability);
 
-/// softmax(scale q k^T) v and the logarithms of the sums. UNSUPPORTED where cuDNN has no engine for the shape.
-Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape);
+/// softmax(scale q k^T) v and the logarithms of the sums. UNSUPPORTED where cuDNN has no engine for the shape,
+/// NO_MEMORY where it has none that is content with `most` bytes of workspace.
+Result<AttentionPlan> plan_attention(Dnn& dnn, const AttentionShape& shape, std::uint64_t most);
 
 /// The gradients. Deterministic, dq is a product with the scores' gradient, which then lies in the plan's workspace
 /// (batch x heads x queries x keys, 16 bits each); else parts of dq are added in the order in which they come.
-Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape);
+Result<AttentionPlan> plan_attention_grad(Dnn& dnn, const AttentionShape& shape, std::uint64_t most);
 
 }  // namespace baleen::cuda

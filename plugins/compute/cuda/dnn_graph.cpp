@@ -180,34 +180,43 @@ Result<DnnDescriptor> finalized(const Dnn& dnn, const DnnDescriptor& configurati
 
 }  // namespace
 
-Result<std::shared_ptr<DnnPlan>> DnnGraph::plan(bool deterministic) {
+Result<std::shared_ptr<DnnPlan>> DnnGraph::plan_by(DnnDescriptor configuration, bool deterministic) const {
+  const DnnFunctions& f = dnn_.functions();
+  if (deterministic) {
+    BALEEN_TRY_ASSIGN(const bool varies, may_vary(f, configuration));
+    if (varies) return std::shared_ptr<DnnPlan>();
+  }
+  BALEEN_TRY_ASSIGN(DnnDescriptor plan, finalized(dnn_, configuration));
+  std::int64_t bytes = 0, count = 0;
+  BALEEN_TRY(f.check(f.cudnnBackendGetAttribute(plan.handle(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                                CUDNN_TYPE_INT64, 1, &count, &bytes),
+                     "asking for a plan's workspace"));
+  return std::shared_ptr<DnnPlan>(
+      new DnnPlan(dnn_, std::move(configuration), std::move(plan), static_cast<std::uint64_t>(bytes)));
+}
+
+Result<std::shared_ptr<DnnPlan>> DnnGraph::plan(bool deterministic, std::uint64_t most) {
   BALEEN_TRY(failed_);
   BALEEN_TRY_ASSIGN(const DnnDescriptor graph, whole());
-  const DnnFunctions& f = dnn_.functions();
-  Error last{BALEEN_UNSUPPORTED, "cuDNN has no engine for the graph", {}};
+  std::string why = "cuDNN has no engine for the graph";
+  std::optional<std::uint64_t> least;  // of the plans that take too much
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     auto found = configurations(graph, mode);
-    if (!found) {
-      last = std::move(found).error();
-      continue;
-    }
+    if (!found) why = std::move(found).error().message;
+    if (!found) continue;
     for (DnnDescriptor& configuration : *found) {
-      BALEEN_TRY_ASSIGN(const bool varies, may_vary(f, configuration));
-      if (deterministic && varies) continue;
-      auto plan = finalized(dnn_, configuration);
-      if (!plan) {
-        last = std::move(plan).error();
-        continue;
-      }
-      std::int64_t bytes = 0, count = 0;
-      BALEEN_TRY(f.check(f.cudnnBackendGetAttribute(plan->handle(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                                    CUDNN_TYPE_INT64, 1, &count, &bytes),
-                         "asking for a plan's workspace"));
-      return std::shared_ptr<DnnPlan>(
-          new DnnPlan(dnn_, std::move(configuration), *std::move(plan), static_cast<std::uint64_t>(bytes)));
+      auto plan = plan_by(std::move(configuration), deterministic);
+      if (!plan) why = std::move(plan).error().message;
+      if (!plan || !*plan) continue;
+      const std::uint64_t bytes = (*plan)->workspace_bytes();
+      if (bytes <= most) return plan;
+      least = std::min(bytes, least.value_or(bytes));
     }
   }
-  return Error{BALEEN_UNSUPPORTED, std::move(last.message), {}};
+  if (least)
+    why = "cuDNN's plan takes " + std::to_string(*least >> 20) + " MiB of scratch; plans of ranks count with " +
+          std::to_string(most >> 20) + " MiB";
+  return Error{least ? BALEEN_NO_MEMORY : BALEEN_UNSUPPORTED, std::move(why), {}};
 }
 
 Status DnnRun::operator()(CUstream stream, std::span<void* const> addresses, void* workspace) {

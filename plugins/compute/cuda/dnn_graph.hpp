@@ -45,9 +45,9 @@ class DnnGraph {
   void reduce(cudnnReduceTensorOp_t how, DnnTensor x, DnnTensor y);
   void reshape(DnnTensor x, DnnTensor y);
 
-  /// UNSUPPORTED where the library has no engine for it. `deterministic` leaves out those that may give other bits the
-  /// next time.
-  Result<std::shared_ptr<DnnPlan>> plan(bool deterministic);
+  /// The first of the library's suggestions that takes `most` bytes of workspace or less; NO_MEMORY where all take more,
+  /// UNSUPPORTED where there is none. `deterministic` leaves out engines that may give other bits the next time.
+  Result<std::shared_ptr<DnnPlan>> plan(bool deterministic, std::uint64_t most);
 
  private:
   DnnTensor tensor(const DnnExtents& extents, const DnnExtents& strides, cudnnDataType_t type, bool is_virtual,
@@ -61,6 +61,8 @@ class DnnGraph {
   const DnnDescriptor& of(DnnTensor tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }
   Result<DnnDescriptor> whole() const;
   Result<std::vector<DnnDescriptor>> configurations(const DnnDescriptor& graph, cudnnBackendHeurMode_t mode) const;
+  /// Null where it is left out.
+  Result<std::shared_ptr<DnnPlan>> plan_by(DnnDescriptor configuration, bool deterministic) const;
 
   Dnn& dnn_;
   Status failed_;

@@ -21,6 +21,7 @@ struct Descriptor {
   std::map<int, std::vector<char>> attributes;
   bool finalized = false;
   std::shared_ptr<const em::DnnGraph> graph;  // of graphs, heuristics, configurations, engines and plans
+  std::string fault = {};                     // of configurations, engines and plans: EMULATED_CUDA_DNN_FIRST
 
   template <class T>
   T value(cudnnBackendAttributeName_t name, T fallback = {}) const {
@@ -131,7 +132,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
 }
 
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* out) {
-  *out = new Descriptor{type, {}, false, nullptr};
+  *out = new Descriptor{type, {}, false, nullptr, {}};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
@@ -162,29 +163,36 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
     d.graph = d.other(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->graph;
   } else if (d.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
     d.graph = d.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->graph;
+    d.fault = d.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->fault;
   }
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t, std::int64_t, std::int64_t* count, void* out) {
   const Descriptor& d = at(handle);
-  const auto give = [&] {
-    Descriptor& to = at(*static_cast<cudnnBackendDescriptor_t*>(out));
+  const auto give = [&](int number, const std::string& fault) {
+    Descriptor& to = at(static_cast<cudnnBackendDescriptor_t*>(out)[number]);
     to.graph = d.graph;
+    to.fault = fault;
     to.finalized = true;
   };
   *count = 1;
   switch (name) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-      *count = is_taken(*d.graph) ? 1 : 0;
-      if (*count) give();
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
+      const char* first = std::getenv("EMULATED_CUDA_DNN_FIRST");
+      *count = is_taken(*d.graph) ? (first ? 2 : 1) : 0;
+      for (int i = 0; i < *count; ++i) give(i, first && i == 0 ? first : "");
       return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_ENGINECFG_ENGINE: give(); return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_ATTR_ENGINECFG_ENGINE: give(0, d.fault); return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      if (d.fault == "mute") return CUDNN_STATUS_NOT_SUPPORTED;
       *count = d.graph->may_vary() ? 1 : 0;
       if (*count) *static_cast<cudnnBackendNumericalNote_t*>(out) = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
       return CUDNN_STATUS_SUCCESS;
-    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: *static_cast<std::int64_t*>(out) = 512; return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      *static_cast<std::int64_t*>(out) = d.fault == "large" ? 1 << 30 : 512;
+      return CUDNN_STATUS_SUCCESS;
     default: return CUDNN_STATUS_NOT_SUPPORTED;
   }
 }

@@ -142,7 +142,7 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
   if (!suits(roles, causal)) return nullptr;
   AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
   shape.batch = attention_slice(shape, roles.backward);
-  const std::optional<std::uint64_t> most = most_workspace(shape, roles.backward);
+  const std::optional<std::uint64_t> most = most_workspace(shape, roles.backward, context.limits.compute_capability);
   if (context.described) {
     if (most) own->scratch_bytes = std::max(own->scratch_bytes, Scratch(roles, *most, !shape.deterministic).all);
     return nullptr;
@@ -156,14 +156,11 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
         what, "a deterministic plan of cuDNN's takes more than 4 GiB for it; `deterministic = false` takes less");
     return nullptr;
   }
-  auto plan = roles.backward ? plan_attention_grad(*dnn, shape) : plan_attention(*dnn, shape);
+  auto plan = roles.backward ? plan_attention_grad(*dnn, shape, *most) : plan_attention(*dnn, shape, *most);
   if (!plan) {
-    context.dnn.refused(what, plan.error().message);
-    return nullptr;
-  }
-  if (const std::uint64_t bytes = plan->plan->workspace_bytes(); bytes > *most) {
-    context.dnn.refused(what, "cuDNN's plan takes " + std::to_string(bytes >> 20) +
-                                  " MiB of scratch; plans of ranks count with " + std::to_string(*most >> 20) + " MiB");
+    const bool has_remedy = plan.error().code == BALEEN_NO_MEMORY && roles.backward && !shape.deterministic;
+    context.dnn.refused(
+        what, plan.error().message + (has_remedy ? "; `deterministic = true` takes another way of cuDNN's" : ""));
     return nullptr;
   }
   auto kernel = std::make_unique<DnnAttentionKernel>(roles, roles.scale, causal, shape.batch, *plan, std::move(own));

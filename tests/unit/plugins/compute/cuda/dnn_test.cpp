@@ -19,6 +19,23 @@ constexpr char kH200[] = R"({"cudnnVersion":91900,"schemaVersion":1,"deviceId":0
 "maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"smClockRateKHz":1980000,
 "memClockRateKHz":3201000,"l2CacheSize":62914560,"totalGlobalMem":150754820096,"deviceName":"NVIDIA H200"})";
 
+constexpr int kHopper = 90;
+constexpr std::uint64_t kAny = std::uint64_t{1} << 40;  // of workspace
+
+/// The same for another compute capability.
+std::string described(int capability, int processors, int shared_bytes) {
+  std::string text = kH200;
+  const auto put = [&](const std::string& name, const std::string& value) {
+    const std::size_t at = text.find("\"" + name + "\":") + name.size() + 3;
+    text.replace(at, text.find_first_of(",}", at) - at, value);
+  };
+  put("deviceVer", std::to_string(10 * capability));
+  put("multiProcessorCount", std::to_string(processors));
+  put("maxSharedMemoryPerBlockOptin", std::to_string(shared_bytes));
+  put("deviceName", "\"a device of " + std::to_string(capability) + "\"");
+  return text;
+}
+
 #ifdef BALEEN_EMULATES_CUDA
 class DnnAttention : public testing::Test {
  protected:
@@ -26,7 +43,10 @@ class DnnAttention : public testing::Test {
     // A driver without devices, which takes the kernels that cuDNN compiles; found by the name of its library.
     setenv("EMULATED_CUDA_DEVICES", "0", 1);
     ASSERT_TRUE(dlopen((test::emulated_folder() + "/libcuda.so.1").c_str(), RTLD_NOW | RTLD_LOCAL)) << dlerror();
-    auto opened = Dnn::open_described({}, kH200);
+    open(kH200);
+  }
+  void open(const std::string& device) {
+    auto opened = Dnn::open_described({}, device);
     if (!opened && opened.error().code == BALEEN_NOT_FOUND) GTEST_SKIP() << "needs cuDNN: " << opened.error().text();
     ASSERT_TRUE(opened) << opened.error().text();
     dnn_ = *std::move(opened);
@@ -47,13 +67,13 @@ class DnnAttention : public testing::Test {
     return s;
   }
   void expect_plans(const AttentionShape& s) {
-    const auto forward = plan_attention(*dnn_, s);
+    const auto forward = plan_attention(*dnn_, s, kAny);
     ASSERT_TRUE(forward) << forward.error().text();
     EXPECT_LT(forward->plan->workspace_bytes(), 1u << 20) << "scores must not lie in memory";
-    const auto backward = plan_attention_grad(*dnn_, s);
+    const auto backward = plan_attention_grad(*dnn_, s, kAny);
     ASSERT_TRUE(backward) << backward.error().text();
-    EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false)) << "what a plan without a device counts with";
-    EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true));
+    EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false, kHopper)) << "what a plan without a device counts with";
+    EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true, kHopper));
     const auto scores = static_cast<std::uint64_t>(s.batch * s.heads * s.queries * s.keys);
     if (s.deterministic)
       EXPECT_GE(backward->plan->workspace_bytes(), 2 * scores);
@@ -97,31 +117,73 @@ TEST_F(DnnAttention, TakesNoMoreWorkspaceThanPlansCountWith) {
       s.q = s.k = s.v = s.o = s.d_o = s.dq = s.dk = s.dv = {length * heads * 128, 128, heads * 128, 1};
       s.lse = {static_cast<std::int64_t>(heads) * length, length, 1};
       SCOPED_TRACE(s.key());
-      const auto forward = plan_attention(*dnn_, s), backward = plan_attention_grad(*dnn_, s);
+      const auto forward = plan_attention(*dnn_, s, kAny), backward = plan_attention_grad(*dnn_, s, kAny);
       ASSERT_TRUE(forward && backward);
-      EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false));
-      EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true));
+      EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false, kHopper));
+      EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true, kHopper));
     }
   AttentionShape large = shape(32, 32, 128);
   large.batch = 65;
-  EXPECT_FALSE(most_workspace(large, true).has_value())
+  EXPECT_FALSE(most_workspace(large, true, kHopper).has_value())
       << "2 bytes of 65 x 32 x 1024 x 1024 scores are more than 4 GiB";
   large.deterministic = false;
-  EXPECT_TRUE(most_workspace(large, true).has_value());
+  EXPECT_TRUE(most_workspace(large, true, kHopper).has_value());
+}
+/// On every kind of device that the plugin computes on, where parts of dq are added as they come: some keep its sums in
+/// the workspace.
+TEST_F(DnnAttention, OfEachComputeCapabilityTakesNoMoreWorkspaceThanPlansCountWith) {
+  for (const auto& [capability, processors, shared] :
+       {std::tuple{80, 108, 166912}, {89, 142, 101376}, {90, 132, 232448}, {100, 148, 232448}, {120, 188, 101376}}) {
+    SCOPED_TRACE(capability);
+    open(described(capability, processors, shared));
+    AttentionShape s = shape(12, 12, 64);
+    s.deterministic = false;
+    const std::optional<std::uint64_t> most = most_workspace(s, true, capability);
+    ASSERT_TRUE(most);
+    const auto plan = plan_attention_grad(*dnn_, s, *most);
+    EXPECT_TRUE(plan) << plan.error().text();
+  }
+}
+TEST_F(DnnAttention, ThatTakesTooMuchWorkspaceIsRefusedWithNumbers) {
+  AttentionShape s = shape(12, 12, 64);
+  const auto plan = plan_attention_grad(*dnn_, s, 1 << 20);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, BALEEN_NO_MEMORY);
+  EXPECT_NE(plan.error().message.find("MiB of scratch; plans of ranks count with 1 MiB"), std::string::npos)
+      << plan.error().message;
+}
+/// The emulated library, whose first engine is of no use: its plan takes 1 GiB, or it does not say how it computes.
+TEST(DnnEngines, AreTriedUntilOneIsGoodEnough) {
+  setenv("EMULATED_CUDA_DEVICES", "0", 1);
+  for (const char* const first : {"large", "mute"}) {
+    SCOPED_TRACE(first);
+    setenv("EMULATED_CUDA_DNN_FIRST", first, 1);
+    auto opened = Dnn::open_described({test::emulated_folder()}, kH200);
+    ASSERT_TRUE(opened) << opened.error().text();
+    DnnGraph graph(**opened);
+    const DnnExtents extents{1, 1, 8, 8};
+    const auto matrix = [&] { return graph.stored(extents, packed(extents), CUDNN_DATA_HALF); };
+    const DnnTensor a = matrix(), b = matrix(), c = matrix();
+    graph.matmul(a, b, c);
+    const auto plan = graph.plan(true, 1 << 20);
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_EQ((*plan)->workspace_bytes(), 512u);
+  }
+  unsetenv("EMULATED_CUDA_DNN_FIRST");
 }
 TEST_F(DnnAttention, IsPlannedOnceForAShape) {
   const AttentionShape s = shape(12, 12, 64);
-  const auto one = plan_attention(*dnn_, s), other = plan_attention(*dnn_, s);
+  const auto one = plan_attention(*dnn_, s, kAny), other = plan_attention(*dnn_, s, kAny);
   ASSERT_TRUE(one && other);
   EXPECT_EQ(one->plan, other->plan);
   AttentionShape another = s;
   another.causal = false;
-  const auto third = plan_attention(*dnn_, another);
+  const auto third = plan_attention(*dnn_, another, kAny);
   ASSERT_TRUE(third);
   EXPECT_NE(one->plan, third->plan);
 }
 TEST_F(DnnAttention, OfAnUnsuitableWidthIsRefusedWithWords) {
-  const auto plan = plan_attention(*dnn_, shape(12, 12, 60));
+  const auto plan = plan_attention(*dnn_, shape(12, 12, 60), kAny);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, BALEEN_UNSUPPORTED);
   EXPECT_NE(plan.error().message.find("cuDNN"), std::string::npos) << plan.error().message;
