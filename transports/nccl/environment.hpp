@@ -1,16 +1,13 @@
-/// \file Variables of this process's environment: set while other threads may read it, and read as NCCL does.
+/// \file Variables of this process's environment, read as NCCL does.
 #pragma once
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
+
+#include "baleen/environment.hpp"
 
 namespace baleen::nccl {
 
-/// Sets each variable that has not this value yet. glibc before 2.41 gives back the list of variables that `setenv`
-/// has outgrown, though another thread's `getenv` may be reading it. Here a new list takes the place of the old one,
-/// which stays for as long as the process lives. [any thread; not beside another's `setenv`]
-void set_variables(const std::vector<std::pair<std::string, std::string>>& variables);
+using sdk::set_variables;
 
 /// What a user has set for NCCL, and where: "the environment", or a file.
 struct UserVariable {

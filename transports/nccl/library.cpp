@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "baleen/environment.hpp"
+
 namespace baleen::nccl {
 namespace {
 
@@ -115,6 +117,7 @@ Result<Driver> open_driver(const std::string& path) {
   find(*opened, "cuPointerGetAttribute", table.cuPointerGetAttribute, &missing);
   if (!missing.empty())
     return unsupported("the CUDA driver " + path + " lacks " + missing + "; update NVIDIA's driver");
+  sdk::set_where_unset("CUDA_DEVICE_MAX_CONNECTIONS", "32");  // a stream waits for its peer, and shall hold up no other
   int devices = 0;
   const int started = table.cuInit(0);
   if (started != 0 || table.cuDeviceGetCount(&devices) != 0 || devices == 0)

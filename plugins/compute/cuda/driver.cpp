@@ -1,6 +1,8 @@
 /// \file Opening the driver, and what to say where that fails.
 #include "driver.hpp"
 
+#include "baleen/environment.hpp"
+
 namespace baleen::cuda {
 
 std::string version_text(int version) {
@@ -53,6 +55,8 @@ Result<Driver> open_driver(const std::vector<std::string>& folders) {
   if (table.cuDriverGetVersion && table.cuGetErrorName && table.cuGetErrorString) BALEEN_TRY(check_version(table));
   if (!missing.empty())
     return unsupported("the CUDA driver " + library.path() + " lacks " + missing + "; update NVIDIA's driver");
+  // As many hardware queues as there can be: streams that share one wait for each other, and a transport's for peers.
+  sdk::set_where_unset("CUDA_DEVICE_MAX_CONNECTIONS", "32");
   if (const CUresult result = table.cuInit(0); result != CUDA_SUCCESS && result != CUDA_ERROR_NO_DEVICE)
     return Error{BALEEN_NOT_FOUND, "the CUDA driver does not start (" + table.text(result) + ")", {}};
   return table;

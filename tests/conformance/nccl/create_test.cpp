@@ -1,7 +1,9 @@
 /// \file What is refused before anything hangs, in one line each with what to do.
+#include <fstream>
 #include <numeric>
 
 #include "nccl_run.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace baleen::conformance {
 namespace {
@@ -43,6 +45,18 @@ TEST(NcclCreate, SaysWhereThereIsNoDriverOrNoDevice) {
                  {"there is no CUDA driver on this machine", "/nowhere/libcuda.so.1", "`ucx`"});
   const Variable none("EMULATED_CUDA_DEVICES", "0");
   expect_refusal(refusal(test::double_of_nccl()), {"this machine has none that the CUDA driver can use"});
+}
+
+/// The transport may be the first that starts the driver.
+TEST(NcclCreate, StartsTheDriverWithAllHardwareQueues) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/queues";
+  const Variable told("EMULATED_CUDA_INIT", path.c_str());
+  EXPECT_EQ(refusal(test::double_of_nccl()), "");
+  std::ifstream file(path);
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_EQ(line, "32");
 }
 
 TEST(NcclCreate, RefusesLimitsThatCross) {

@@ -118,7 +118,11 @@ extern "C" __attribute__((visibility("default"))) int baleen_emulated_parked_str
 
 extern "C" {
 
-CUresult cuInit(unsigned) { return number("EMULATED_CUDA_DEVICES", 1) > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE; }
+CUresult cuInit(unsigned) {
+  const char* const queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  em::tell("EMULATED_CUDA_INIT", queues ? queues : "as the driver likes");
+  return number("EMULATED_CUDA_DEVICES", 1) > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
 CUresult cuDriverGetVersion(int* version) {
   *version = number("EMULATED_CUDA_VERSION", CUDA_VERSION);
   return CUDA_SUCCESS;
