@@ -45,8 +45,8 @@ class DnnGraph {
   void reduce(cudnnReduceTensorOp_t how, DnnTensor x, DnnTensor y);
   void reshape(DnnTensor x, DnnTensor y);
 
-  /// The first of the library's suggestions that takes `most` bytes of workspace or less; NO_MEMORY where all take more,
-  /// UNSUPPORTED where there is none. `deterministic` leaves out engines that may give other bits the next time.
+  /// The first of the library's suggestions that takes `most` bytes of workspace or less; NO_MEMORY where all take
+  /// more, UNSUPPORTED where there is none. `deterministic` leaves out engines that may give other bits the next time.
   Result<std::shared_ptr<DnnPlan>> plan(bool deterministic, std::uint64_t most);
 
  private:

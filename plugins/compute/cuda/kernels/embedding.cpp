@@ -90,8 +90,7 @@ class EmbeddingGradKernel : public Kernel {
   Status find(const Context& context) {
     if (size_ > kMostPositions || dtable_.extent(0) > kMostPositions)
       return unsupported("embedding_grad of more than 2^32 - 2 positions or rows");
-    BALEEN_TRY_ASSIGN(clear_,
-                      Mover::zeros(context, dtable_.tensor.dtype, shape(dtable_.tensor), strides_of(dtable_)));
+    BALEEN_TRY_ASSIGN(clear_, Mover::zeros(context, dtable_.tensor.dtype, shape(dtable_.tensor), strides_of(dtable_)));
     BALEEN_TRY_ASSIGN(list_, context.functions.find("baleen_sort_keys"));
     BALEEN_TRY_ASSIGN(count_, context.functions.find("baleen_sort_count"));
     BALEEN_TRY_ASSIGN(scan_, context.functions.find("baleen_sort_scan"));

@@ -27,8 +27,7 @@ class MoveKernel : public Kernel {
   }
   Status zero(const Context& context, const Operand& out) {
     zeroed_ = out;
-    BALEEN_TRY_ASSIGN(zeros_,
-                      Mover::zeros(context, out.tensor.dtype, shape(out.tensor), strides_of(out)));
+    BALEEN_TRY_ASSIGN(zeros_, Mover::zeros(context, out.tensor.dtype, shape(out.tensor), strides_of(out)));
     has_zeros_ = true;
     return {};
   }

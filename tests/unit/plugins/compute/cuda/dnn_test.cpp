@@ -72,7 +72,8 @@ class DnnAttention : public testing::Test {
     EXPECT_LT(forward->plan->workspace_bytes(), 1u << 20) << "scores must not lie in memory";
     const auto backward = plan_attention_grad(*dnn_, s, kAny);
     ASSERT_TRUE(backward) << backward.error().text();
-    EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false, kHopper)) << "what a plan without a device counts with";
+    EXPECT_LE(forward->plan->workspace_bytes(), most_workspace(s, false, kHopper))
+        << "what a plan without a device counts with";
     EXPECT_LE(backward->plan->workspace_bytes(), most_workspace(s, true, kHopper));
     const auto scores = static_cast<std::uint64_t>(s.batch * s.heads * s.queries * s.keys);
     if (s.deterministic)
