@@ -7,7 +7,7 @@ set -uo pipefail
 usage() {
   cat <<'TEXT'
 Usage: scripts/gpu_check.sh [PACK.tar.gz] [--folder F] [--plugin cuda|cpu] [--quick] [--minutes 9] [--logs F]
-       [--parts P,P...] [--cases PATTERN] [--cache F] [--peak-tflops 989] [--batch 64] [--batch-1558 N]
+       [--parts P,P...] [--cases PATTERN] [--cache F] [--peak-tflops N] [--batch 64] [--batch-1558 N]
 Without PACK: from the unpacked folder in which this script lies. --plugin cpu tries the pack itself on any machine;
 --plugin cuda --quick with the folder of tests/support/emulated_cuda in LD_LIBRARY_PATH tries the rest, part by part.
 --parts: some of first (a short training, so that a broken device shows at once), throughput (GPT-2 124M), profile (the
@@ -20,7 +20,7 @@ emulated device.
 --cases: only those of the suites' cases whose names match, as GoogleTest's filter (`*Softmax*:*Norm*`).
 --cache: the kernels that are compiled, and what was measured of them, are kept there for the next call, which starts
 sooner (default: they go with the check).
---peak-tflops: the card's dense bf16 peak; --batch: rows of context 1024 of a GPT-2 124M step, the most that fit, or
+--peak-tflops: the card's dense bf16 peak (default: what `baleen doctor` says of it, if it knows the card); --batch: rows of context 1024 of a GPT-2 124M step, the most that fit, or
 several (16,32,64): `throughput` takes each in turn, the other parts the last one.
 --batch-1558: of a step of GPT-2 1558M where Baleen runs alone, one or several (default: 32 from 120 GiB of device
 memory on, 16 from 75, else 8; beside PyTorch it is 8).
@@ -33,7 +33,7 @@ TEXT
 
 all_parts=first,throughput,profile,kernels,conformance,cross-check,parity,memory,throughput-1558,throughput-offload
 all_parts+=,long,throughput-fp32,sanitizers,variants
-pack='' folder='' plugin=cuda minutes=9 logs='' peak=989 batches=64 batches_1558='' quick='' parts=$all_parts
+pack='' folder='' plugin=cuda minutes=9 logs='' peak='' batches=64 batches_1558='' quick='' parts=$all_parts
 cases='' cache_folder=''
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -120,6 +120,8 @@ failures() {
          count < 14 && !/^\[/ { text = text "\n" substr($0, 1, 400); ++count }' "$log"
   done
 }
+# slower: what cuDNN does not compute, of all logs, each once.
+slower() { cat "$logs"/*.log 2>/dev/null | grep -aoE 'attention[a-z_]* of .*is computed by a slower kernel.*' | sort -u; }
 finish() {
   local running
   trap - EXIT INT TERM
@@ -131,6 +133,7 @@ finish() {
   tar -C "$logs" -czf "$cache/logs.tar.gz" . && mv "$cache/logs.tar.gz" "$logs/"
   rm -rf "$cache"
   [ ! -s "$logs/failures.txt" ] || { echo && head -n 60 "$logs/failures.txt"; }
+  while IFS= read -r running; do row "slower kernel" "" "$running"; done < <(slower)
   printf '\n%s\n' "$about"
   [ ${#table[@]} -eq 0 ] || printf '%s\n' "${table[@]}"
   exit "$1"
@@ -172,7 +175,7 @@ libraries() {
   if [ ${#missing[@]} -gt 0 ]; then fail libraries "there is no ${missing[*]}"; else row libraries found "$words"; fi
 }
 
-# device: what the plugin says of it; fails where there is none.
+# device: what the plugin says of it, its memory in MiB, its peak; fails where there is none.
 device() {
   local words
   "${ours[@]}" timeout -k 5 60 "$folder/bin/baleen" doctor >"$logs/doctor.log" 2>&1
@@ -181,6 +184,10 @@ device() {
     '' | none*) fail device "${words:-see $logs/doctor.log}" "$logs/doctor.log"; return 1 ;;
     *) row device found "$words" ;;
   esac
+  [ "$plugin" = cuda ] || return 0
+  memory=$(awk 'match($0, /, [0-9.]+ GiB,/) { print int(substr($0, RSTART + 2) * 1024) }' <<<"$words")
+  [ -n "$peak" ] || peak=$(sed -n 's/.*dense TFLOP.* bf16 \([0-9.]*\).*/\1/p' <<<"$words")
+  [ -n "$peak" ] || row peak unknown "no part of it is told; --peak-tflops says it"
 }
 
 # suite NAME SECONDS SHARDS PROGRAM [arguments]: a GoogleTest program on the plugin, in so many processes at once.
@@ -587,7 +594,7 @@ first() {
 # any order, as PyTorch's do.
 throughput() {
   if [ -e "$plugins/baleen_strategy_precision.so" ]; then
-    bench "$2" "$1" "$3" --dtype bf16 --peak-tflops "$peak" --set compute.deterministic=false "${@:4}"
+    bench "$2" "$1" "$3" --dtype bf16 ${peak:+--peak-tflops "$peak"} --set compute.deterministic=false "${@:4}"
   else
     skip "throughput $2" "the pack has no strategy precision"
   fi
@@ -595,11 +602,8 @@ throughput() {
 
 # throughput_1558: in as many rows as fit, then beside PyTorch, which needs more memory.
 throughput_1558() {
-  local mebibytes rows
-  if [ -z "$batches_1558" ]; then
-    mebibytes=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
-    batches_1558=$((${mebibytes:-0} >= 120 * 1024 ? 32 : ${mebibytes:-0} >= 75 * 1024 ? 16 : 8))
-  fi
+  local rows
+  [ -n "$batches_1558" ] || batches_1558=$((${memory:-0} >= 120 * 1024 ? 32 : ${memory:-0} >= 75 * 1024 ? 16 : 8))
   for rows in ${batches_1558//,/ }; do throughput "$rows" gpt2-1558 150 --without-peers; done
   throughput 8 gpt2-1558 240
 }
@@ -656,7 +660,7 @@ on_gpu() {
 about="pack $(cat "$folder/version") on $(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
   echo 'a machine without nvidia-smi'), $(nproc) cores, $(date -u +%Y-%m-%dT%H:%MZ)"
 cores=$(nproc)
-vendor='' steps=20 shrink=1 shards=$((cores > 3 ? cores - 2 : cores)) only=()
+memory='' vendor='' steps=20 shrink=1 shards=$((cores > 3 ? cores - 2 : cores)) only=()
 # Steps of a throughput's turn, of one that is timed here (without how many first ones), and of a profile; GPT-2 124M's
 # sizes.
 timed=20 counted=20 warming=7 profiled=8 sizes=(--layers 12 --dim 768 --heads 12 --context 1024 --vocab 50257)

@@ -78,6 +78,8 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
   for (const auto& [kind, bytes] : planned)
     if (kind != "total" && is_on_device(kind) && bytes > 0) text += " " + kind + " " + bytes_text(bytes) + ",";
   text.back() = '.';
+  if (!is_bounded && local_ranks > 1 && device.divides_memory())
+    text += " Ranks that share a device divide its memory; options in [compute] say how much each may have.";
   return Error{BALEEN_NO_MEMORY, text, is_bounded ? bound->where : std::string()};
 }
 

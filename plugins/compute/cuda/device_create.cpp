@@ -1,12 +1,16 @@
 /// \file Finding the device that the options name, and what to say where there is none.
 #include "device.hpp"
 
+#include <cstdlib>
+
 #include "limits.hpp"
 #include "options.hpp"
 
 namespace baleen::cuda {
 Result<std::unique_ptr<Device>> Device::create(const Host& host, const Settings& settings) {
   BALEEN_TRY_ASSIGN(const Driver driver, open_driver(library_folders(settings)));
+  if (const char* const queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS"))
+    host.log(BALEEN_DEBUG, "CUDA_DEVICE_MAX_CONNECTIONS, the hardware queues of streams, is " + std::string(queues));
   std::unique_ptr<Device> device(new Device(host, driver));
   BALEEN_TRY(device->choose(settings));
   BALEEN_TRY(device->open_libraries(settings));
@@ -18,6 +22,8 @@ Status Device::choose(const Settings& settings) {
   BALEEN_TRY_ASSIGN(const int devices, count_devices(driver_));
   BALEEN_TRY_ASSIGN(const Share share, choose_share(settings, devices));
   sharing_ranks_ = share.ranks;
+  if (const std::string text = division_text(settings, devices, share.ranks); !text.empty())
+    host_.log(std::getenv("CUDA_VISIBLE_DEVICES") ? BALEEN_WARNING : BALEEN_INFO, text);
   BALEEN_TRY(driver_.check(driver_.cuDeviceGet(&device_, share.index), "opening the device"));
   char name[256] = {};
   BALEEN_TRY(driver_.check(driver_.cuDeviceGetName(name, sizeof name, device_), "asking for the device's name"));

@@ -9,6 +9,7 @@ namespace {
 
 // Of the memory, for arenas: the rest is the libraries'.
 constexpr double kFraction = 0.9;
+constexpr std::string_view kFractionText = "0.9";
 
 }  // namespace
 
@@ -42,6 +43,16 @@ Result<Share> choose_share(const Settings& settings, int devices) {
   if (index >= 0) return Share{static_cast<int>(index), std::max(1, ranks)};  // the host's ranks have one option
   const int turn = rank % devices;
   return Share{turn, std::max(1, (ranks - turn + devices - 1) / devices)};
+}
+
+std::string division_text(const Settings& settings, int devices, int ranks) {
+  const bool is_told = settings.integer("memory") > 0 || settings.number("fraction") > 0;
+  if (is_told || ranks <= 1 || devices > 1) return {};
+  return std::to_string(ranks) +
+         " ranks of this host see one CUDA device and count with a part of its memory each (1/" +
+         std::to_string(ranks) +
+         "); if each sees a device of its own (CUDA_VISIBLE_DEVICES), say `fraction = " + std::string(kFractionText) +
+         "` in [compute]";
 }
 
 // A rank that comes later finds less free: those that share a device take parts of all of it.

@@ -21,6 +21,10 @@ struct Share {
 };
 Result<Share> choose_share(const Settings& settings, int devices);
 
+/// What to say where the host's ranks divide the one device that they see, though it may be another one for each; "":
+/// nothing.
+std::string division_text(const Settings& settings, int devices, int ranks);
+
 /// Bytes of a device's memory that one of `ranks` that share it may plan for.
 std::uint64_t planned_memory(const Settings& settings, std::uint64_t free, std::uint64_t total, int ranks);
 

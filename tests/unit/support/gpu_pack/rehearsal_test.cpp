@@ -224,6 +224,29 @@ TEST_F(Root, TellsOfEveryPartWhatFailed) {
   EXPECT_TRUE(has_row(table_of(result.out), "compute-sanitizer racecheck +FAILED")) << result.out;
 }
 
+/// The plugin knows one card and its memory, of the other only the name; and some attention goes a slower way.
+TEST_F(Root, TakesPeakAndMemoryFromWhatThePluginSays) {
+  fs::remove(fs::path(pack_) / "tests/bench/throughput.py");
+  folder_.write(
+      "pack/tests/bench/throughput.py",
+      "import sys\nprint('  asked:', ' '.join(sys.argv[1:]))\n"
+      "print('rank 0: attention_grad of bf16 [2, 3] is computed by a slower kernel of its own: too large')\n");
+  const auto table = [&](const std::string& device, const std::vector<std::string>& more) {
+    replace("bin/baleen", "[ \"$1\" != doctor ] || echo '  cuda 0     Emulated device" + device + "'");
+    return table_of(rehearse("throughput-1558", more).out);
+  };
+  const std::string known = ", compute capability 8.0, 79.3 GiB, 79.0 GiB free, dense TFLOP/s: fp64 9.7, bf16 312";
+  const std::string told = table(known, {});
+  EXPECT_TRUE(has_row(told, "throughput tiny, 16 rows +asked: .*--peak-tflops 312 ")) << told;
+  EXPECT_TRUE(has_row(told, "slower kernel +attention_grad of bf16 .2, 3. is computed by a slower kernel .*too large"))
+      << told;
+  EXPECT_NE(table(known, {"--peak-tflops", "300"}).find("--peak-tflops 300 "), std::string::npos);
+  const std::string unknown = table(", compute capability 12.1, 9.8 GiB, 9.0 GiB free", {});
+  EXPECT_TRUE(has_row(unknown, "peak +unknown +no part of it is told")) << unknown;
+  EXPECT_TRUE(has_row(unknown, "throughput tiny, 8 rows +asked: ")) << unknown;
+  EXPECT_EQ(unknown.find("--peak-tflops 9"), std::string::npos) << unknown;
+}
+
 /// A profile as a GPU's, and the plugin's line.
 TEST_F(Root, PutsStagesAndProductsBesideWhatWasExpected) {
   replace("bin/baleen",
