@@ -24,9 +24,7 @@ std::vector<std::uint64_t> most_moved(const JobPrograms& programs, std::size_t s
 }
 
 Error no_room(const std::vector<OutsideSlot>& slots, const std::vector<OffloadPlace>& places) {
-  std::uint64_t needed = 0;
-  for (const OutsideSlot& slot : slots) needed += align_up(slot.bytes, kBlock);
-  std::string text = "what a rank keeps outside the device takes " + bytes_text(needed) + " in blocks of " +
+  std::string text = "what a rank keeps outside the device takes " + bytes_text(taken_by(slots)) + " in blocks of " +
                      bytes_text(kBlock) + ", each value in one place, and there is room for";
   for (const OffloadPlace& place : places)
     text += (&place == &places.front() ? " " : ", ") + bytes_text(place.budget->bytes) + " in `" + place.name + "`";
@@ -36,6 +34,18 @@ Error no_room(const std::vector<OutsideSlot>& slots, const std::vector<OffloadPl
 }
 
 }  // namespace
+
+std::uint64_t taken_by(const std::vector<OutsideSlot>& slots) {
+  std::uint64_t taken = 0;
+  for (const OutsideSlot& slot : slots) taken += align_up(slot.bytes, kBlock);
+  return taken;
+}
+
+std::uint64_t taken_of_host(const std::vector<OffloadPlace>& places, const PlacedSlots& placed) {
+  std::uint64_t taken = 0;
+  for (std::size_t i = 0; i < placed.uses.size(); ++i) taken += places[i].is_memory ? placed.uses[i].taken : 0;
+  return taken;
+}
 
 Result<PlacedSlots> place_slots(const JobPrograms& programs, const std::vector<OffloadPlace>& places) {
   const std::vector<OutsideSlot> slots = programs.all_slots();
@@ -60,6 +70,7 @@ Result<PlacedSlots> place_slots(const JobPrograms& programs, const std::vector<O
     PlaceUse& use = placed.uses[placed.places[slot]];
     ++use.slots;
     use.bytes += slots[slot].bytes;
+    use.taken += bytes;
   }
   return placed;
 }

@@ -14,11 +14,13 @@ namespace baleen {
 struct OffloadPlace {
   std::string name;                    ///< of the member; where it keeps several places, the others end with ".2", ".3"
   std::optional<MemoryBudget> budget;  ///< what a rank may have there
+  bool is_memory = false;              ///< what lies there takes memory of the host
 };
 
 /// What lies in a place.
 struct PlaceUse {
   std::uint64_t slots = 0, bytes = 0;
+  std::uint64_t taken = 0;  ///< in whole blocks
 
   bool is_used() const { return slots > 0; }
 };
@@ -30,6 +32,12 @@ struct PlacedSlots {
   /// What a run of one of the programs moves to and from that place.
   OffloadTraffic moved(const Executable& program, std::size_t place) const;
 };
+
+/// Bytes that slots take in stores, each in whole blocks of 4096.
+std::uint64_t taken_by(const std::vector<OutsideSlot>& slots);
+
+/// Of what was placed, the bytes that take memory of the host.
+std::uint64_t taken_of_host(const std::vector<OffloadPlace>& places, const PlacedSlots& placed);
 
 /// Nearest place first, slots that are moved most often per byte first (in a run of the program that moves them most):
 /// each lies in the first place that has room for it. A slot counts as whole blocks of 4096 bytes there; a store with

@@ -1,6 +1,7 @@
 /// \file A session: the arenas, the programs, the data and the monitors of one job on one rank.
 #pragma once
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,9 +24,11 @@ struct SessionOptions {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<Fact> start_facts;                 ///< what the START record says beside the session's own facts
-  Communicator* communicator = nullptr;          ///< with several ranks; borrowed, outlives the session
-  std::int64_t local_ranks = 1;                  ///< that share this host's memory
+  std::vector<Fact> start_facts;         ///< what the START record says beside the session's own facts
+  Communicator* communicator = nullptr;  ///< with several ranks; borrowed, outlives the session
+  std::int64_t local_ranks = 1;          ///< that share this host's memory
+  /// Bytes of the host's memory that were available before any rank took its own.
+  std::uint64_t host_memory = std::numeric_limits<std::uint64_t>::max();
   std::optional<MemoryBudget> memory = {};       ///< a bound on what a rank has on its device
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory

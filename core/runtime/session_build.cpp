@@ -26,12 +26,15 @@ Status Session::Impl::compile(const Plan& plan) {
   planned = plan_memory(*this, device);
   BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory)));
   BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
-  BALEEN_TRY(check_offloaded(offloaded_bytes(), options.offloaded));
+  BALEEN_TRY(check_offloaded(taken_by(all_slots()), options.offloaded));
   if (slots() > 0) {
     if (options.offload_places.empty()) return internal("a plan with values in offload stores, and nobody opens any");
     BALEEN_TRY_ASSIGN(placed, place_slots(*this, options.offload_places));
     add_places(options.offload_places, placed, planned);
   }
+  const std::uint64_t stores = taken_of_host(options.offload_places, placed);
+  BALEEN_TRY(ask_plan(check_host(host_need(*this, planned, device, options.host_device, stores), options.host_memory,
+                                 options.local_ranks)));
   working = working_memory(all());
   if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations)));
   train = find(GraphRole::train);

@@ -101,13 +101,38 @@ Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudge
                  "`memory.pinned_mb` in the manifest (smaller pieces, slower), fewer ranks on a host", {});
 }
 
-Status check_offloaded(std::uint64_t bytes, const std::optional<MemoryBudget>& bound) {
-  if (!bound || bytes <= bound->bytes) return {};
+Status check_offloaded(std::uint64_t taken, const std::optional<MemoryBudget>& bound) {
+  if (!bound || taken <= bound->bytes) return {};
   return Error{BALEEN_NO_MEMORY,
-               "what a rank keeps outside the device takes " + exact_text(bytes) + " and the bound is " +
-                   exact_text(bound->bytes) +
+               "what a rank keeps outside the device takes " + exact_text(taken) +
+                   " in blocks of 4096 bytes, and the bound is " + exact_text(bound->bytes) +
                    ". What would help: a greater bound, less outside, more ranks that share the states",
                bound->where};
+}
+
+HostNeed host_need(const JobPrograms& programs, const std::map<std::string, std::uint64_t>& planned,
+                   const Device& device, const Device* host_device, std::uint64_t stores) {
+  HostNeed need;
+  if (device.host_reaches()) need.device = planned.at("total");
+  need.stores = stores;
+  need.passed = programs.staging().total() + programs.transfer_staging() + programs.beside_bytes();
+  if (programs.updates_beside && host_device) need.passed += host_device->info().private_bytes;
+  return need;
+}
+
+Status check_host(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks) {
+  if (!need.is_more() || need.total() <= available / static_cast<std::uint64_t>(local_ranks)) return {};
+  std::string parts;
+  for (const auto& [bytes, what] : {std::pair(need.device, " on its device"), std::pair(need.stores, " outside it"),
+                                    std::pair(need.passed, " that passes through pinned memory")})
+    if (bytes > 0) parts += (parts.empty() ? "" : ", ") + bytes_text(bytes) + what;
+  const std::string ranks = std::to_string(local_ranks);
+  return Error{BALEEN_NO_MEMORY,
+               "a rank takes " + exact_text(need.total()) + " of its host's memory (" + parts + "), and the host has " +
+                   exact_text(available) + (local_ranks == 1 ? "" : " for " + ranks + " ranks") +
+                   ". What would help: less in places that are memory of the host, or those on disks" +
+                   (local_ranks == 1 ? "" : "; fewer ranks on the host") + ".",
+               {}};
 }
 
 WorkingBytes working_memory(const std::vector<const Program*>& programs) {

@@ -28,9 +28,29 @@ Status check_memory(const std::map<std::string, std::uint64_t>& planned, const D
 /// one, or than the host has for its ranks.
 Status check_pinned(const StagingBytes& staging, const std::optional<MemoryBudget>& bound, std::int64_t local_ranks);
 
-/// BALEEN_NO_MEMORY with the bytes and what would help, if that is more in an offload store than the bound allows,
-/// where there is one. A store rounds each value up, and may refuse a little less.
-Status check_offloaded(std::uint64_t bytes, const std::optional<MemoryBudget>& bound);
+/// BALEEN_NO_MEMORY with the bytes and what would help, if that is more in offload stores than the bound allows, where
+/// there is one. `taken`: in whole blocks (`taken_by`).
+Status check_offloaded(std::uint64_t taken, const std::optional<MemoryBudget>& bound);
+
+/// What a rank takes of its host's memory, beside its program.
+struct HostNeed {
+  std::uint64_t device = 0;  ///< what it has on its device, where that is the host's memory
+  std::uint64_t stores = 0;  ///< of offload stores that keep slots in memory
+  std::uint64_t passed = 0;  ///< what collectives, transfers and updates beside the device pass through
+
+  std::uint64_t total() const { return device + stores + passed; }
+  /// Whether it has more than what `check_memory` compares.
+  bool is_more() const { return stores + passed > 0; }
+};
+
+/// `planned`: by `plan_memory`. `stores`: by `taken_of_host`. `host_device`: who runs updates beside the device; null
+/// where none are.
+HostNeed host_need(const JobPrograms& programs, const std::map<std::string, std::uint64_t>& planned,
+                   const Device& device, const Device* host_device, std::uint64_t stores);
+
+/// BALEEN_NO_MEMORY with the bytes and what would help, if so many ranks of a host need more of its memory than is
+/// available, which is what it was before they took any.
+Status check_host(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and
 /// their gradients, gathered parameters and scratch. Gradients of parameters do not count, nor what offsets waste.

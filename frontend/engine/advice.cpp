@@ -192,7 +192,7 @@ double processor_seconds() {
 Advice::Tried measured(const Alternative& alternative, const PlanReport& report) {
   Advice::Tried tried{alternative.changes, static_cast<bool>(report.verdict), 0, 0, 0};
   for (const PlannedClass& one : report.classes) {
-    tried.total = std::max(tried.total, one.planned.at("total"));
+    tried.total = std::max({tried.total, one.planned.at("total"), one.fits_host ? 0 : one.host.total()});
     tried.flops = std::max(tried.flops, one.work.flops);
     tried.sent = std::max(tried.sent, one.work.sent);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "baleen/available_memory.hpp"
 #include "baleen/dtype.hpp"
 #include "compiler/graph/op_plugin.hpp"
 #include "compiler/ops/ops.hpp"
@@ -49,7 +50,7 @@ Status choose_stores(const Plan& plan, const Setup& setup, const Place& place, S
   BALEEN_TRY_ASSIGN(session.store_maps, maps_offloaded(setup.registry, setup.manifest, plan));
   if (!offloads(plan)) return {};
   BALEEN_TRY_ASSIGN(std::vector<ChosenPlace> chosen, choose_offload(setup.registry, setup.manifest));
-  session.offload_places = places_of(chosen);
+  BALEEN_TRY_ASSIGN(session.offload_places, places_of(setup.registry, chosen));
   session.open_store = [&setup, place, seed = session.seed, chosen = std::move(chosen)](
                            std::size_t number, const OffloadStore::Needs& needs) {
     return open_store(setup, chosen[number].member, seed, place, needs);
@@ -200,6 +201,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.offloaded = setup.manifest.offloaded;
     job.working_budget = setup.manifest.working_budget();
   }
+  session.host_memory = sdk::available_memory();  // ranks take none before all of them are connected
   if (setup.link && prepared.transport && !flags.alone)
     BALEEN_TRY(run->connect(options, flags, prepared, job, session));
   BALEEN_TRY_ASSIGN(const Plan plan, run->plan(std::move(job), prepared, session, flags));
@@ -287,8 +289,17 @@ Result<MemoryNeed> Run::need_of(const Plan& plan, const Prepared& prepared, cons
   JobPrograms programs;
   BALEEN_TRY(programs.compile_all(plan, *device_, communicator ? communicator->at() : Coordinates(),
                                   {staged, maps, false, host_device_.get()}));
-  const MemoryNeed own =
-      MemoryNeed::of(plan_memory(programs, *device_), memory_of_rank(*device_, session.local_ranks, session.memory));
+  const auto planned = plan_memory(programs, *device_);
+  std::uint64_t stores = 0;
+  if (programs.slots() > 0) {
+    BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(setup_.registry, setup_.manifest));
+    BALEEN_TRY_ASSIGN(const std::vector<OffloadPlace> places, places_of(setup_.registry, chosen));
+    const Result<PlacedSlots> placed = place_slots(programs, places);
+    if (placed) stores = taken_of_host(places, *placed);  // what has no place is refused behind the last plan
+  }
+  MemoryNeed own = MemoryNeed::of(planned, memory_of_rank(*device_, session.local_ranks, session.memory));
+  own.heed(host_need(programs, planned, *device_, host_device_.get(), stores), session.host_memory,
+           session.local_ranks);
   return ranks_ ? most_of(*setup_.link, own, round) : own;
 }
 

@@ -7,15 +7,19 @@
 
 #include "compiler/plan/plan.hpp"
 #include "core/launch/rank_link.hpp"
+#include "core/runtime/session_memory.hpp"
 
 namespace baleen::app {
 
-/// Bytes of a device: of the rank that needs most, and what the rank lacks that lacks most.
+/// Bytes of a device, or of its host: of the rank that needs most, and what the rank lacks that lacks most.
 struct MemoryNeed {
   std::uint64_t total = 0, lacking = 0;
 
   /// Of planned bytes by kind, where a rank may have so many.
   static MemoryNeed of(const std::map<std::string, std::uint64_t>& planned, std::uint64_t have);
+  /// Becomes what the rank lacks of its host's memory, where that is more than what it lacks so far. What moves there
+  /// frees nothing of it.
+  void heed(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks);
   void cover(const MemoryNeed& other);
 };
 

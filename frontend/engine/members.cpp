@@ -68,14 +68,18 @@ Result<std::vector<ChosenPlace>> choose_offload(const Registry& registry, const 
     BALEEN_TRY_ASSIGN(Member member, choose(registry, "offload", place.member, manifest.folder(), {}));
     std::string name = member.descriptor.name;
     if (const int number = ++count[name]; number > 1) name += "." + std::to_string(number);
-    chosen.push_back({std::move(member), {std::move(name), place.budget}});
+    chosen.push_back({std::move(member), {std::move(name), place.budget, false}});
   }
   return chosen;
 }
 
-std::vector<OffloadPlace> places_of(const std::vector<ChosenPlace>& chosen) {
+Result<std::vector<OffloadPlace>> places_of(const Registry& registry, const std::vector<ChosenPlace>& chosen) {
   std::vector<OffloadPlace> places;
-  for (const ChosenPlace& one : chosen) places.push_back(one.place);
+  for (const ChosenPlace& one : chosen) {
+    places.push_back(one.place);
+    BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(one.member.descriptor));
+    BALEEN_TRY_ASSIGN(places.back().is_memory, OffloadStore::maps(plugin));
+  }
   return places;
 }
 
@@ -91,12 +95,8 @@ bool offloads(const Plan& plan) {
 Result<bool> maps_offloaded(const Registry& registry, const Manifest& manifest, const Plan& plan) {
   if (!offloads(plan)) return false;
   BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(registry, manifest));
-  for (const ChosenPlace& one : chosen) {
-    BALEEN_TRY_ASSIGN(const Plugin plugin, registry.open(one.member.descriptor));
-    BALEEN_TRY_ASSIGN(const bool maps, OffloadStore::maps(plugin));
-    if (!maps) return false;
-  }
-  return true;
+  BALEEN_TRY_ASSIGN(const std::vector<OffloadPlace> places, places_of(registry, chosen));
+  return std::ranges::all_of(places, &OffloadPlace::is_memory);
 }
 
 Result<std::vector<Member>> choose_monitors(const Registry& registry, const Manifest& manifest,

@@ -49,8 +49,8 @@ struct ChosenPlace {
 };
 /// Those of the manifest, nearest first, or the best offload plugin alone.
 Result<std::vector<ChosenPlace>> choose_offload(const Registry& registry, const Manifest& manifest);
-/// The places alone.
-std::vector<OffloadPlace> places_of(const std::vector<ChosenPlace>& chosen);
+/// The places alone, with what their plugins say of them.
+Result<std::vector<OffloadPlace>> places_of(const Registry& registry, const std::vector<ChosenPlace>& chosen);
 /// Whether the plan keeps anything outside the device.
 bool offloads(const Plan& plan);
 /// Whether the slots of all places lie in the host's memory.

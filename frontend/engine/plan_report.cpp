@@ -155,6 +155,10 @@ std::string numbers_text(const PlannedClass& one, std::int64_t ranks) {
   text += line("the process, with program and data", one.process);
   text += one.fits ? "  fits into " : "  DOES NOT FIT into ";
   text += bytes_text(one.memory);
+  if (!one.fits_host)
+    text += " of the device and " + bytes_text(one.host_memory) + " of the host, of which a rank takes " +
+            bytes_text(one.host.total()) +
+            (one.host_ranks > 1 ? ", beside " + std::to_string(one.host_ranks - 1) + " others" : "");
   if (one.budget > 0) text += " and the budget of " + bytes_text(one.budget) + " beside model states";
   text += "\n";
   const std::string when = one.program.empty() ? "per step" : "per run of the program `" + one.program + "`";
@@ -291,6 +295,8 @@ Json json_of(const PlannedClass& one, bool with_device) {
     stored.push_back(
         {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
   json["process_bytes"] = one.process;
+  json["host_bytes"] = one.host.total();
+  json["host_memory_bytes"] = one.host_memory;
   json["program_bytes"] = one.program_bytes;
   json["unread_file_bytes"] = one.unread_files;
   Json& forms = json["closed_forms"] = Json::array();

@@ -9,6 +9,7 @@
 #include "baleen/offload.h"
 #include "core/execute/program.hpp"
 #include "core/runtime/offload_places.hpp"
+#include "core/runtime/session_memory.hpp"
 #include "frontend/engine/closed_forms.hpp"
 #include "frontend/engine/json.hpp"
 #include "frontend/engine/plan_measures.hpp"
@@ -34,7 +35,9 @@ struct PlannedClass {
   RankWork work;                                 ///< of one training step, or of one run of `program`
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::vector<PlannedPlace> outside;             ///< nearest first; empty: nothing lies outside the device
-  std::uint64_t outside_in_process = 0;          ///< bytes of it in memory of the process itself
+  HostNeed host;                                 ///< of the host's memory, beside the program
+  std::uint64_t host_memory = 0;                 ///< that the ranks of a host have of it together
+  bool fits_host = true;                         ///< they need no more
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
   HostUpdateReport host_updates;                 ///< what of the update runs where states lie, likewise
   std::string why_on_device;                     ///< why none of it does, where that is no matter of the updates

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "baleen/available_memory.hpp"
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/offload_store.hpp"
@@ -106,7 +107,12 @@ class Planner {
     one.host_updates = step->program.executable().host_updates;
     one.why_on_device = programs.why_on_device;
     one.host_ranks = local_ranks;
-    if (programs.slots() > 0) BALEEN_TRY(place(programs, step->program.executable(), one));
+    std::uint64_t stores = 0;
+    if (programs.slots() > 0) {
+      BALEEN_TRY_ASSIGN(stores, place(programs, step->program.executable(), one));
+    }
+    one.host = host_need(programs, one.planned, *device_, host_device_.get(), stores);
+    one.host_memory = sdk::available_memory();
     const auto copies = one.planned.find("copies");
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
@@ -117,20 +123,25 @@ class Planner {
     }
     one.program_bytes = program_->peak + (prepared_.transport ? kTransport : 0);
     one.unread_files = program_->unread_files;
-    one.process = one.program_bytes + one.unread_files + (device_->host_reaches() ? one.planned.at("total") : 0) +
-                  programs.staging().total() + programs.transfer_staging() + programs.beside_bytes() +
-                  (programs.updates_beside ? host_device_->info().private_bytes : 0) + one.outside_in_process;
+    one.process = one.program_bytes + one.unread_files + one.host.total();
     one.device = limits_of(*device_);
     one.memory = memory_of_rank(*device_, local_ranks, manifest_.device);
     one.working = working_memory(programs.all());
-    judge(check_memory(one.planned, *device_, local_ranks, manifest_.device), one);
-    judge(check_pinned(programs.staging(), manifest_.pinned, local_ranks), one);
-    judge(check_offloaded(programs.offloaded_bytes(), manifest_.offloaded), one);
-    if (manifest_.activations) {
-      one.budget = manifest_.activations->bytes;
-      judge(check_budget(one.working, *manifest_.activations), one);
-    }
+    judge_all(programs, one);
     return one;
+  }
+
+  /// As a session does.
+  void judge_all(const JobPrograms& programs, PlannedClass& one) {
+    judge(check_memory(one.planned, *device_, one.host_ranks, manifest_.device), one);
+    judge(check_pinned(programs.staging(), manifest_.pinned, one.host_ranks), one);
+    judge(check_offloaded(taken_by(programs.all_slots()), manifest_.offloaded), one);
+    const Status on_host = check_host(one.host, one.host_memory, one.host_ranks);
+    one.fits_host = static_cast<bool>(on_host);
+    judge(on_host, one);
+    if (!manifest_.activations) return;
+    one.budget = manifest_.activations->bytes;
+    judge(check_budget(one.working, *manifest_.activations), one);
   }
 
   /// Opens the plugins that this one is made of, as a rank does when it connects: their libraries are in its process.
@@ -146,27 +157,24 @@ class Planner {
     }
   }
 
-  /// `step`: the program whose runs are counted.
-  Status place(const JobPrograms& programs, const Executable& step, PlannedClass& one) {
+  /// `step`: the program whose runs are counted. What is taken of the host's memory.
+  Result<std::uint64_t> place(const JobPrograms& programs, const Executable& step, PlannedClass& one) {
     BALEEN_TRY_ASSIGN(const std::vector<ChosenPlace> chosen, choose_offload(setup_.registry, manifest_));
     for (const ChosenPlace& place : chosen)
       if (auto settings = place.member.settings(seed_); !settings) return std::move(settings).error();
-    const std::vector<OffloadPlace> places = places_of(chosen);
+    BALEEN_TRY_ASSIGN(const std::vector<OffloadPlace> places, places_of(setup_.registry, chosen));
     one.moves_directly = programs.moves_directly;
     const Result<PlacedSlots> placed = place_slots(programs, places);
     if (!placed) {
       judge(placed.error(), one);
-      return {};
+      return 0;
     }
     add_places(places, *placed, one.planned);
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (!placed->uses[i].is_used()) continue;
       one.outside.push_back({places[i].name, placed->uses[i].bytes, placed->moved(step, i)});
-      BALEEN_TRY_ASSIGN(const Plugin plugin, setup_.registry.open(chosen[i].member.descriptor));
-      BALEEN_TRY_ASSIGN(const bool is_memory, OffloadStore::maps(plugin));
-      if (is_memory) one.outside_in_process += placed->uses[i].bytes;
     }
-    return {};
+    return taken_of_host(places, *placed);
   }
 
   void judge(const Status& fits, PlannedClass& one) {
@@ -253,7 +261,11 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   BALEEN_TRY_ASSIGN(const Plan made, plan_to_fit(std::move(job), make, [&](const Plan& plan) -> Result<MemoryNeed> {
                       BALEEN_TRY_ASSIGN(classes, planner.count_all(plan, exact, marks));
                       MemoryNeed need;
-                      for (const PlannedClass& one : classes) need.cover(MemoryNeed::of(one.planned, one.memory));
+                      for (const PlannedClass& one : classes) {
+                        MemoryNeed own = MemoryNeed::of(one.planned, one.memory);
+                        own.heed(one.host, one.host_memory, one.host_ranks);
+                        need.cover(own);
+                      }
                       return need;
                     }));
   PlanReport report{

@@ -102,5 +102,16 @@ TEST(PlanToFit, PassesErrorsOn) {
   EXPECT_EQ(plan_to_fit(Job(), makes, fails).error().message, "no count");
 }
 
+TEST(MemoryNeed, IsOfTheHostWhereThatLacksMore) {
+  MemoryNeed own = MemoryNeed::of({{"total", 1000}}, 900);
+  own.heed({1000, 0, 0}, 1000, 4);
+  EXPECT_EQ(own.lacking, 100u) << "without stores the device's share says it";
+  own.heed({1000, 300, 100}, 5600, 4);
+  EXPECT_EQ(own.lacking, 100u) << "1400 for each of them are enough";
+  own.heed({1000, 300, 100}, 4000, 4);
+  EXPECT_EQ(own.lacking, 400u);
+  EXPECT_EQ(own.total, 1400u);
+}
+
 }  // namespace
 }  // namespace baleen::app
