@@ -212,11 +212,12 @@ struct HostUpdateReport {
   std::vector<std::string> on_device = {};      ///< names of what the device updates all the same
 };
 
-/// A slot of the offload store for what each run makes anew.
+/// A slot of the offload store, as for what each run makes anew.
 struct OutsideSlot {
   std::string name;
   std::uint64_t bytes = 0;
   bool is_held_gradient = false;  ///< that the update reads
+  bool is_in_place = false;       ///< some program uses the slot's memory
 };
 
 /// Compiled for one kind of device and one rank.

@@ -60,18 +60,18 @@ Status OffloadStore::reserve(const std::vector<OutsideSlot>& slots) {
   for (const OutsideSlot& slot : slots) list.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});
   BALEEN_TRY(plugin_.check(table_->reserve(store_, list.data(), list.size())));
   if (!pinning_.pin && !maps_) return {};
-  BALEEN_TRY(map_slots(list.size()));
+  bases_.resize(list.size());
+  for (std::size_t slot = 0; slot < list.size(); ++slot)
+    if (pinning_.pin || slots[slot].is_in_place) BALEEN_TRY(map_slot(slot));
   if (!pinning_.pin) return {};
   BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(*device_, bases_));
   return {};
 }
 
-Status OffloadStore::map_slots(std::size_t count) {
-  for (std::size_t slot = 0; slot < count; ++slot) {
-    void* base = nullptr;
-    BALEEN_TRY(plugin_.check(table_->map(store_, static_cast<std::uint32_t>(slot), &base)));
-    bases_.push_back(static_cast<std::byte*>(base));
-  }
+Status OffloadStore::map_slot(std::size_t slot) {
+  void* base = nullptr;
+  BALEEN_TRY(plugin_.check(table_->map(store_, static_cast<std::uint32_t>(slot), &base)));
+  bases_.at(slot) = static_cast<std::byte*>(base);
   return {};
 }
 
@@ -86,7 +86,8 @@ Result<baleen_offload_speed_t> OffloadStore::measure_copies(Device& device, doub
   constexpr std::uint64_t kBytes = 64 << 20;
   const baleen_offload_slot_t slot{sizeof slot, abi(std::string_view("measured")), kBytes};
   BALEEN_TRY(plugin_.check(table_->reserve(store_, &slot, 1)));
-  BALEEN_TRY(map_slots(1));
+  bases_.resize(1);
+  BALEEN_TRY(map_slot(0));
   BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, bases_));
   BALEEN_TRY_ASSIGN(const Arena arena, Arena::create(device, kBytes));
   return copies_->measure(arena.base(), kBytes, seconds);

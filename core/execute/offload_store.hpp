@@ -24,7 +24,7 @@ class OffloadStore {
     /// A device with memory of its own whose copies are to reach the slots of a store that maps them; it outlives the
     /// store. Null: what is moved is the host's memory.
     const Device* device = nullptr;
-    bool maps = false;  ///< slots are used in place; of a store that maps them
+    bool maps = false;  ///< slots that are used in place are mapped; of a store that maps them
   };
   /// What is moved: bytes of a slot, and memory of the host, or of the device that copies to and from slots.
   struct Part {
@@ -40,8 +40,8 @@ class OffloadStore {
     std::uint64_t done_value = 0;
   };
 
-  /// Where a slot lies, to be used in place; null where the store was not asked to map its slots (`Needs::maps`), which
-  /// then has checksums of them.
+  /// Where a slot lies, to be used in place; null where the store was not asked to map it, which then has checksums of
+  /// it.
   std::byte* memory(std::uint32_t slot) const { return slot < bases_.size() ? bases_[slot] : nullptr; }
 
   /// Whether slots of this plugin's stores lie in the host's memory, where a device's copies may reach them.
@@ -52,7 +52,8 @@ class OffloadStore {
   OffloadStore(const OffloadStore&) = delete;
   OffloadStore& operator=(const OffloadStore&) = delete;
 
-  /// Once. NO_MEMORY where the place has too little room.
+  /// Once. Slots are mapped that are used in place, or all of them where the device's copies reach them. NO_MEMORY
+  /// where the place has too little room.
   Status reserve(const std::vector<OutsideSlot>& slots);
   /// Whether transfers are copies of the device, which nothing on the host waits for.
   bool is_direct() const { return copies_ != nullptr; }
@@ -73,7 +74,7 @@ class OffloadStore {
  private:
   explicit OffloadStore(Plugin plugin) : plugin_(plugin) {}
   Status enqueue(bool is_put, const Part& part, const Events& events);
-  Status map_slots(std::size_t count);
+  Status map_slot(std::size_t slot);
   Status wait_for(bool is_put, const Part& part);
 
   Plugin plugin_;

@@ -82,6 +82,9 @@ std::vector<OutsideSlot> JobPrograms::all_slots() const {
   for (const PersistentBuffer& buffer : persistent.buffers)
     if (buffer.is_offloaded()) slots.push_back({buffer.spec.name, buffer.bytes});
   for (OutsideSlot& own : outside()) slots.push_back(std::move(own));
+  for (const JobProgram& one : programs)
+    for (const AddressSource& source : one.program.executable().sources)
+      if (source.arena == AddressSource::Arena::slot) slots.at(source.slot).is_in_place = true;
   return slots;
 }
 

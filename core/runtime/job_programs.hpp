@@ -45,7 +45,8 @@ struct JobPrograms {
   std::vector<OutsideSlot> outside() const;
   /// In offload stores, in all; 0: none is needed.
   std::size_t slots() const { return persistent.slots + outside().size(); }
-  /// By number: those of the persistent layout under the names of its tensors, then those of programs.
+  /// By number: those of the persistent layout under the names of its tensors, then those of programs; each with
+  /// whether it is used in place.
   std::vector<OutsideSlot> all_slots() const;
   /// In these slots, without what a store rounds up.
   std::uint64_t offloaded_bytes() const;

@@ -60,22 +60,29 @@ Status HostStore::extend(std::uint64_t begin, std::uint64_t end) {
   checksums_.resize(end);
   Status added = memory_.add(begin, end);
   if (!added) checksums_.resize(begin);
+  while (added && mapped_.size() < end / kBlock) mapped_.emplace_back(false);
   return added;
 }
 void HostStore::give_back(std::uint64_t begin) {
   memory_.remove(begin);
   checksums_.resize(begin);
+  while (mapped_.size() > begin / kBlock) mapped_.pop_back();
+}
+void* HostStore::address(std::uint64_t begin) {
+  maps_any_ = true;
+  if (begin / kBlock < mapped_.size()) mapped_[begin / kBlock] = true;  // one without bytes may begin at the end
+  return memory_.address(begin);
 }
 void HostStore::spoil(const baleen_offload_transfer_t& transfer) {
   checksums_.spoil(slots().at(transfer.slot).begin + transfer.offset, transfer.bytes);
 }
 baleen_offload_flags_t HostStore::flags() const {
   const baleen_offload_flags_t pinned = spec().pinning ? BALEEN_OFFLOAD_PINNED : 0;
-  const baleen_offload_flags_t checked = is_mapped_ ? 0 : BALEEN_OFFLOAD_CHECKED;
+  const baleen_offload_flags_t checked = maps_any_ ? 0 : BALEEN_OFFLOAD_CHECKED;  // not each block any more
   return BALEEN_OFFLOAD_MAPPED | pinned | checked;
 }
 std::uint64_t HostStore::overhead() const {
-  return checksums_.bytes() + works_.size() * (sizeof(Work) + sizeof(sdk::OffloadOperation));
+  return checksums_.bytes() + mapped_.size() + works_.size() * (sizeof(Work) + sizeof(sdk::OffloadOperation));
 }
 
 bool HostStore::is_short(const baleen_offload_transfer_t& transfer) const { return transfer.bytes <= kShort; }
@@ -90,7 +97,7 @@ std::optional<std::uint64_t> HostStore::copy(const sdk::OffloadOperation& operat
   std::byte* const users = static_cast<std::byte*>(transfer.memory) + offset;
   if (kept == users) return std::nullopt;  // a mapped slot onto itself
   const bool beyond = transfer.bytes >= kBeyondCaches;
-  if (is_mapped_)
+  if (mapped_[slot / kBlock])
     std::memcpy(operation.is_put ? kept : users, operation.is_put ? users : kept, bytes);
   else if (operation.is_put)
     put_checked(checksums_, begin, kept, users, bytes, beyond);

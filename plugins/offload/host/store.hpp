@@ -1,6 +1,7 @@
 /// \file Slots in the host's memory; threads copy.
 #pragma once
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,10 +28,7 @@ class HostStore final : public sdk::OffloadStore {
   void give_back(std::uint64_t begin) override;
   baleen_offload_flags_t flags() const override;
   std::uint64_t overhead() const override;
-  void* address(std::uint64_t begin) override {
-    is_mapped_ = true;
-    return memory_.address(begin);
-  }
+  void* address(std::uint64_t begin) override;
   bool is_short(const baleen_offload_transfer_t& transfer) const override;
   void run(sdk::OffloadOperation& operation) override;
   void spoil(const baleen_offload_transfer_t& transfer) override;
@@ -56,10 +54,12 @@ class HostStore final : public sdk::OffloadStore {
 
   Memory memory_;
   BlockSums checksums_;
-  std::atomic<bool> is_mapped_{false};  ///< then others write to slots in place, and nothing is compared any more
-  std::mutex mutex_;                    // of the next two
-  std::vector<Work> works_;             // by the operation's number
-  std::vector<Work*> shared_;           // of which bytes are to be taken, the oldest first
+  /// By the block that a slot begins at: others write to it in place, so what it has is not compared any more.
+  std::deque<std::atomic<bool>> mapped_;
+  bool maps_any_ = false;
+  std::mutex mutex_;           // of the next two
+  std::vector<Work> works_;    // by the operation's number
+  std::vector<Work*> shared_;  // of which bytes are to be taken, the oldest first
   std::atomic<bool> closing_{false};
   std::vector<std::thread> threads_;
 };

@@ -24,8 +24,9 @@ class OffloadedBits : public testing::Test {
     if (!test::has_plugin("strategy", "offload") || !test::has_plugin("offload", "host"))
       GTEST_SKIP() << "no strategy `offload` or no backend `host` in this tree";
   }
-  /// All is outside that may be. `in_place`: updates run in the memory of slots, which their store does not compare.
-  void train(bool in_place = false) {
+  /// All is outside that may be, or of states those that match. `in_place`: updates run in the memory of slots, which
+  /// their store does not compare.
+  void train(bool in_place = false, const std::string& states = "*") {
     const UserValue all{std::vector<std::string>{"*"}, "test"};
     test::JobOptions options = options_;
     run_.reset();  // before what watches it
@@ -35,7 +36,8 @@ class OffloadedBits : public testing::Test {
     options.optimizer = "adamw";
     options.lr = 1e-3;
     options.strategies = {{"offload",
-                           {{"parameters", all},
+                           {{"states", {std::vector<std::string>{states}, "test"}},
+                            {"parameters", all},
                             {"gradients", all},
                             {"delay_update", {true, "test"}},
                             {"update", {std::string(in_place ? "host" : "device"), "test"}},
