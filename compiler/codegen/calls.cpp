@@ -13,7 +13,9 @@ namespace {
 class CallScheduler {
  public:
   CallScheduler(Lowered& lowered, std::vector<ProgramStep> steps)
-      : lowered_(lowered), steps_(std::move(steps)), users_(lowered.users()) {}
+      : lowered_(lowered), steps_(std::move(steps)), users_(lowered.users()) {
+    for (const LoweredAssign& assign : lowered.assigns) assigned_.insert(assign.value);
+  }
 
   Result<std::vector<ProgramStep>> run() {
     collect();
@@ -254,16 +256,27 @@ class CallScheduler {
     if (call.loop >= 0 && !visits) open_in_loop_.push_back(number);
   }
 
+  /// What a step writes that `v` shows all of, and nobody else reads; kNone where there is no such value.
+  LowValue alone(LowValue v) const {
+    while (users_[v].size() == 1 && !lowered_.values[v].is_output && !assigned_.contains(v) &&
+           lowered_.fills_storage(v)) {
+      if (written_.contains(v)) return v;
+      const LowOp producer = lowered_.values[v].producer;
+      if (producer == kNone || lowered_.ops[producer].means != LoweringKind::view) break;
+      if (lowered_.ops[producer].op.inputs.size() != 1) break;
+      v = lowered_.ops[producer].op.inputs[0];
+    }
+    return kNone;
+  }
+
   /// An all-reduce whose input nobody else reads works in place.
   void share(const LoweredCall& call, const EntryOf<LowValue>& entry) {
     if (call.op != BALEEN_ALL_REDUCE || entry.output == kNone) return;
     const std::uint32_t from = lowered_.root_of(entry.output), to = lowered_.root_of(entry.input);
-    const LoweredValue& x = lowered_.values[entry.input];
-    const bool alone = users_[entry.input].size() == 1 && !x.is_output && written_.contains(entry.input) &&
-                       lowered_.storages[to].kind == Storage::Kind::work && lowered_.fills_storage(entry.input) &&
-                       lowered_.storages[from].kind == Storage::Kind::work &&
-                       lowered_.storages[from].bytes == lowered_.storages[to].bytes;
-    if (alone && from != to) lowered_.storages[from].merged_into = to;
+    const bool fits = lowered_.storages[to].kind == Storage::Kind::work &&
+                      lowered_.storages[from].kind == Storage::Kind::work &&
+                      lowered_.storages[from].bytes == lowered_.storages[to].bytes;
+    if (fits && from != to && alone(entry.input) != kNone) lowered_.storages[from].merged_into = to;
   }
 
   /// Sees to it that `v` is there before a reader.
@@ -335,6 +348,7 @@ class CallScheduler {
   Lowered& lowered_;
   std::vector<ProgramStep> steps_, result_;
   std::vector<std::vector<LowOp>> users_;
+  std::set<LowValue> assigned_;            ///< to parameters and states
   std::set<LowValue> written_;             ///< by steps
   std::map<OpId, std::uint32_t> call_of_;  ///< by the collective's number in the graph
   std::map<LowOp, std::size_t> place_;     ///< in the order of ops

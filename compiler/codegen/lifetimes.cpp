@@ -75,7 +75,20 @@ class LifetimeFinder {
     return kept;
   }
 
-  /// A storage that is touched inside and outside of a loop lives through all of the loop.
+  /// Whether what touches a storage first is a call that begins in a loop's last turn, and nothing else of the loop
+  /// touches it in an earlier one: there is nothing in it until then. The turns of a pipeline have no such order.
+  bool is_made_last(std::uint32_t storage, const std::vector<std::size_t>& touches) const {
+    const int loop = loops_[touches[0]].loop;
+    const auto is_own = [&](LowValue v) { return lowered_.root_of(v) == storage; };
+    if (loop < 0 || loop == lowered_.pipeline.loop || lowered_.storages[storage].kind == Storage::Kind::input)
+      return false;
+    return std::ranges::any_of(steps_[touches[0]].writes, is_own) && std::ranges::all_of(touches, [&](std::size_t s) {
+             return loops_[s].loop != loop || steps_[s].guard == Guard::last;
+           });
+  }
+
+  /// A storage that is touched inside and outside of a loop lives through all of the loop; what is made in its last
+  /// turn alone, from there on.
   void find_lives() {
     std::vector<std::vector<std::size_t>> touches(lowered_.storages.size());
     for (std::size_t s = 0; s < steps_.size(); ++s)
@@ -106,8 +119,9 @@ class LifetimeFinder {
         life.late = any([&](std::size_t s) { return steps_[s].late; });
         for (const std::size_t s : list) life.sections.insert(steps_[s].section);
       }
+      const bool late = is_made_last(storage, list);
       for (std::size_t s : list) {
-        const bool through = !same && loops_[s].loop >= 0;
+        const bool through = !same && loops_[s].loop >= 0 && !(late && loops_[s].loop == loop);
         extend(life, through ? loops_[s].first : position(s));
         extend(life, through ? loops_[s].last : position(s));
       }
