@@ -20,10 +20,12 @@ class CallScheduler {
   Result<std::vector<ProgramStep>> run() {
     collect();
     begin_ready();
-    for (ProgramStep& step : steps_) {
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      ProgramStep& step = steps_[s];
       if (step.call) continue;
       enter(step);
       begin_ready();
+      if (!added_.insert(s).second) continue;
       for (LowValue v : step.reads) BALEEN_TRY(finish(v));
       for (LowValue v : step.writes) BALEEN_TRY(finish_readers(v));
       const std::vector<LowValue> writes = step.writes;
@@ -115,6 +117,18 @@ class CallScheduler {
       if (call.sends) sent_turn_ = std::max(sent_turn_, last_turn(call.section));
       for (LowValue v : call.missing) wanting_[v].push_back(static_cast<std::uint32_t>(calls_.size()));
       calls_.push_back(std::move(call));
+    }
+    find_sums();
+  }
+
+  /// Sums over micro-batches of what calls make.
+  void find_sums() {
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      if (steps_[s].call || lowered_.ops[steps_[s].op].means != LoweringKind::accumulate) continue;
+      std::set<LowValue> sources;
+      sources_of(steps_[s].reads[0], sources);
+      const auto maker = sources.size() == 1 ? maker_.find(*sources.begin()) : maker_.end();
+      if (maker != maker_.end()) sums_[maker->second].push_back(s);
     }
   }
 
@@ -318,6 +332,17 @@ class CallScheduler {
     if (loop_of(section_) >= 0) wait.guard = loop_of(section_) == call.loop ? call.guard : Guard::first;
     result_.push_back(std::move(wait));
     made(call.writes);
+    add_up(number);
+  }
+
+  /// What a call has made is added up as soon as it is over, and is not held until the loop's turn ends.
+  void add_up(std::uint32_t number) {
+    for (const std::size_t s : sums_[number]) {
+      if (steps_[s].section != section_ || !added_.insert(s).second) continue;
+      const std::vector<LowValue> writes = steps_[s].writes;
+      result_.push_back(std::move(steps_[s]));
+      made(writes);
+    }
   }
 
   /// Where calls begin elsewhere than on other ranks: prepared they are in the order of all.
@@ -361,6 +386,8 @@ class CallScheduler {
   std::vector<std::uint32_t> open_in_loop_;
   std::vector<std::uint32_t> sent_;  ///< calls that are waited for late
   std::vector<Call> calls_;
+  std::map<std::uint32_t, std::vector<std::size_t>> sums_;       ///< steps that add up what a call makes, by its number
+  std::set<std::size_t> added_;                                  ///< steps that are in result_, but for calls
   std::uint32_t next_ = 0;                                       ///< the first that has not begun
   std::map<LowValue, std::uint32_t> maker_;                      ///< calls by their results
   std::map<std::uint32_t, std::vector<std::uint32_t>> readers_;  ///< calls that read the old value of a storage

@@ -42,6 +42,19 @@ TEST(ZeroInTurns, Stage1WithCopiesOutsideSavesAsMuch) {
   expect_saved({{"data", 2}, {"shard", 2}}, outside, kData + zero_entry(1, "axis = \"shard\"\n"), 2);
 }
 
+/// Each shard is added to its sum when it has come: beside the sums there is no more than what is under way, two
+/// buckets of whole gradients with their shards.
+TEST(ZeroInTurns, Stages2And3HoldTheirShardsOfGradientsOnce) {
+  for (const int ranks : {2, 4})
+    for (const int stage : {2, 3}) {
+      const Planned planned = plan_in_turns({{"data", ranks}}, zero_entry(stage, "bucket_mb = 0.25\n"), 4);
+      ASSERT_EQ(planned.exit_code, 0) << planned.err;
+      const double shards = 4 * planned.parameters / ranks, bucket = 0.25 * 1024 * 1024;
+      EXPECT_GE(planned.classes[0].bytes("gradients"), shards);
+      EXPECT_LE(planned.classes[0].bytes("gradients"), shards + 2 * bucket * (1 + 1.0 / ranks)) << stage << ranks;
+    }
+}
+
 #endif
 
 }  // namespace
