@@ -113,7 +113,7 @@ Status check_offloaded(std::uint64_t taken, const std::optional<MemoryBudget>& b
 HostNeed host_need(const JobPrograms& programs, const std::map<std::string, std::uint64_t>& planned,
                    const Device& device, const Device* host_device, std::uint64_t stores) {
   HostNeed need;
-  if (device.host_reaches()) need.device = planned.at("total");
+  if (device.host_reaches()) need.device = planned.at("total"), need.told = device.info().memory_bytes;
   need.stores = stores;
   need.passed = programs.staging().total() + programs.transfer_staging() + programs.beside_bytes();
   if (programs.updates_beside && host_device) need.passed += host_device->info().private_bytes;
@@ -121,6 +121,7 @@ HostNeed host_need(const JobPrograms& programs, const std::map<std::string, std:
 }
 
 Status check_host(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks) {
+  available = std::max(available, need.told);
   if (!need.is_more() || need.total() <= available / static_cast<std::uint64_t>(local_ranks)) return {};
   std::string parts;
   for (const auto& [bytes, what] : {std::pair(need.device, " on its device"), std::pair(need.stores, " outside it"),

@@ -37,6 +37,7 @@ struct HostNeed {
   std::uint64_t device = 0;  ///< what it has on its device, where that is the host's memory
   std::uint64_t stores = 0;  ///< of offload stores that keep slots in memory
   std::uint64_t passed = 0;  ///< what collectives, transfers and updates beside the device pass through
+  std::uint64_t told = 0;  ///< that the device's options say the host has, where they may; for plans of other machines
 
   std::uint64_t total() const { return device + stores + passed; }
   /// Whether it has more than what `check_memory` compares.
@@ -49,7 +50,7 @@ HostNeed host_need(const JobPrograms& programs, const std::map<std::string, std:
                    const Device& device, const Device* host_device, std::uint64_t stores);
 
 /// BALEEN_NO_MEMORY with the bytes and what would help, if so many ranks of a host need more of its memory than is
-/// available, which is what it was before they took any.
+/// available, which is what it was before they took any, or more than `told` if that is more.
 Status check_host(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks);
 
 /// What a rank holds at once beside model states, in whichever of the programs this is most: inputs, activations and

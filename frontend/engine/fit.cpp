@@ -13,7 +13,7 @@ MemoryNeed MemoryNeed::of(const std::map<std::string, std::uint64_t>& planned, s
 }
 
 void MemoryNeed::heed(const HostNeed& need, std::uint64_t available, std::int64_t local_ranks) {
-  const std::uint64_t have = available / static_cast<std::uint64_t>(local_ranks);
+  const std::uint64_t have = std::max(available, need.told) / static_cast<std::uint64_t>(local_ranks);
   if (need.is_more() && need.total() > have && need.total() - have > lacking)
     *this = {need.total(), need.total() - have};
 }

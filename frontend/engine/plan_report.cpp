@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/device_limits.hpp"
@@ -296,7 +297,7 @@ Json json_of(const PlannedClass& one, bool with_device) {
         {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
   json["process_bytes"] = one.process;
   json["host_bytes"] = one.host.total();
-  json["host_memory_bytes"] = one.host_memory;
+  if (one.host_memory < std::numeric_limits<std::uint64_t>::max()) json["host_memory_bytes"] = one.host_memory;
   json["program_bytes"] = one.program_bytes;
   json["unread_file_bytes"] = one.unread_files;
   Json& forms = json["closed_forms"] = Json::array();

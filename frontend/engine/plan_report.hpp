@@ -36,7 +36,7 @@ struct PlannedClass {
   std::vector<Traffic> traffic;                  ///< of one training step, or of one run of `program`
   std::vector<PlannedPlace> outside;             ///< nearest first; empty: nothing lies outside the device
   HostNeed host;                                 ///< of the host's memory, beside the program
-  std::uint64_t host_memory = 0;                 ///< that the ranks of a host have of it together
+  std::uint64_t host_memory = 0;                 ///< that the ranks of a host have of it together; the most: not known
   bool fits_host = true;                         ///< they need no more
   OffloadTraffic offloaded;                      ///< moved there and back, likewise
   HostUpdateReport host_updates;                 ///< what of the update runs where states lie, likewise

@@ -2,6 +2,7 @@
 #include "frontend/engine/planner.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -112,7 +113,7 @@ class Planner {
       BALEEN_TRY_ASSIGN(stores, place(programs, step->program.executable(), one));
     }
     one.host = host_need(programs, one.planned, *device_, host_device_.get(), stores);
-    one.host_memory = sdk::available_memory();
+    one.host_memory = host_memory(host, one.host);
     const auto copies = one.planned.find("copies");
     one.closed_forms =
         closed_form_costs(plan, programs.persistent, coordinates(plan.mesh, one.ranks.first()),
@@ -129,6 +130,13 @@ class Planner {
     one.working = working_memory(programs.all());
     judge_all(programs, one);
     return one;
+  }
+
+  /// Of a host's memory nothing is known here but what is this machine's, or what the options say.
+  std::uint64_t host_memory(std::size_t host, const HostNeed& need) const {
+    const bool is_here = manifest_.hosts.size() == 1 && manifest_.hosts[host].name == "localhost";
+    if (is_here) return std::max(sdk::available_memory(), need.told);
+    return need.told > 0 ? need.told : std::numeric_limits<std::uint64_t>::max();
   }
 
   /// As a session does.

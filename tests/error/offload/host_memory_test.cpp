@@ -67,6 +67,14 @@ TEST_F(HostMemory, IsThatOfAllRanksOfAHost) {
   EXPECT_EQ(enough.exit_code, 0) << enough.out << enough.err;
 }
 
+/// A plan for other machines is not judged by this one.
+TEST_F(HostMemory, IsNotKnownOfOtherHosts) {
+  const std::string manifest = offloaded_to("host", "", kEverything);
+  const ProcessResult far = with_available(
+      58, {"plan"}, "[cluster]\nhosts = [{ name = \"far\", ranks = 1 }]\n[compute]\nmemory = 4000\n" + manifest);
+  EXPECT_EQ(far.exit_code, 0) << far.out << far.err;
+}
+
 TEST_F(HostMemory, IsFreedByWhatMovesToDisks) {
   const TemporaryFolder swap;
   const std::string manifest = manifest_of(
