@@ -47,6 +47,28 @@ TEST(Share, IsAllWhereTheHostTellsNoPlace) {
   EXPECT_EQ(chosen->ranks, 1);
 }
 
+/// What is said where ranks divide the one device that they see, unless the user has said what a rank may have.
+std::string division(std::int64_t memory, double fraction, int devices, int ranks) {
+  baleen_setting_t options[2]{};
+  options[0].name = abi("memory");
+  options[0].type = BALEEN_OPTION_INT;
+  options[0].integer = memory;
+  options[1].name = abi("fraction");
+  options[1].type = BALEEN_OPTION_FLOAT;
+  options[1].number = fraction;
+  const baleen_settings_t settings{sizeof settings, 2, options, 0, {"", 0}, 0, 4};
+  return division_text(Settings(&settings), devices, ranks);
+}
+
+TEST(Division, IsSaidWithItsRemedy) {
+  EXPECT_NE(division(0, 0, 1, 4).find("a part of its memory each (1/4)"), std::string::npos);
+  EXPECT_NE(division(0, 0, 1, 4).find("say `fraction = 0.9` in [compute]"), std::string::npos);
+  EXPECT_EQ(division(100, 0, 1, 4), "");
+  EXPECT_EQ(division(0, 0.5, 1, 4), "");
+  EXPECT_EQ(division(0, 0, 2, 2), "");
+  EXPECT_EQ(division(0, 0, 1, 1), "");
+}
+
 /// What the driver says of a device.
 struct Attributes {
   int major, minor, processors, kilohertz, memory_kilohertz, bits;
