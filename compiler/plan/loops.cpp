@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "compiler/plan/passes.hpp"
@@ -24,6 +26,11 @@ class LoopScheduler {
     BALEEN_TRY(find_each());
     find_earliest();
     find_latest();
+    if (micro_ >= 0) {
+      reduce_before_loops();
+      BALEEN_TRY(merge_alike());
+      mark_copies();
+    }
     return split_shared();
   }
 
@@ -82,9 +89,10 @@ class LoopScheduler {
 
   void find_earliest() {
     std::vector<int> there(graph_.value_count(), 0);
+    earliest_.assign(graph_.op_count(), 0);
     for (OpId id : graph_.ops()) {
       const Op& op = graph_.op(id);
-      int earliest = 0;
+      int& earliest = earliest_[id];
       for (ValueId v : op.inputs) earliest = std::max(earliest, there[v]);
       if (per_micro(op)) last_ = std::max(last_, earliest);
       for (ValueId v : op.outputs) there[v] = earliest + (accumulates(op) ? 1 : 0);
@@ -101,6 +109,103 @@ class LoopScheduler {
         for (OpId user : graph_.value(v).users) latest = std::min(latest, latest_[user] - (accumulates(op) ? 1 : 0));
       if (latest == kUnset) latest = per_micro(op) ? last_ : last_ + 1;
       latest_[*it] = per_micro(op) ? std::min(latest, last_) : latest;
+    }
+  }
+
+  /// A number that is reduced from what only ops before a loop read besides is reduced there too, although nobody needs
+  /// it so soon: what it is reduced from is not kept through the loop.
+  void reduce_before_loops() {
+    for (OpId id : graph_.ops()) {
+      if (in_loop(id) || graph_.op(id).kind->has(kCollective)) continue;
+      std::vector<OpId> chain{id};
+      std::optional<ValueId> large = larger_input(id);
+      if (!large || elements(graph_.op(id).outputs[0]) > 1) continue;
+      while (large && is_alone(*large, chain.back())) {
+        chain.push_back(graph_.value(*large).producer);
+        large = larger_input(chain.back());
+      }
+      if (!large) continue;
+      const int last = last_use(*large, chain.back());
+      const auto is_late = [&](OpId op) { return latest_[op] > last && earliest_[op] <= last; };
+      if (last > last_ || !std::ranges::all_of(chain, is_late)) continue;
+      for (OpId op : chain) latest_[op] = last;
+    }
+  }
+
+  std::int64_t elements(ValueId v) const { return element_count(graph_.value(v).shape); }
+
+  /// The one input of an op that is no single number; nothing where it has none or several, or is of every rank.
+  std::optional<ValueId> larger_input(OpId id) const {
+    std::optional<ValueId> large;
+    for (ValueId v : graph_.op(id).inputs) {
+      if (elements(v) <= 1) continue;
+      if (large) return std::nullopt;
+      large = v;
+    }
+    return large;
+  }
+
+  /// Whether a pointwise op that runs once makes it, for `user` alone.
+  bool is_alone(ValueId v, OpId user) const {
+    const Op& maker = graph_.op(graph_.value(v).producer);
+    return maker.kind->has(kPointwise) && !maker.inputs.empty() && maker.outputs.size() == 1 && !in_loop(maker.id) &&
+           graph_.value(v).users == Ids{user};
+  }
+
+  /// Before which loop others than `user` read `v` last; kUnset where a loop does, or nobody, or it is there anyway.
+  int last_use(ValueId v, OpId user) const {
+    const Op* maker = graph_.producer(v);
+    if (!maker || maker->inputs.empty()) return kUnset;
+    int last = -1;
+    for (OpId other : graph_.value(v).users)
+      if (other != user) last = in_loop(other) ? kUnset : std::max(last, latest_[other]);
+    return last < 0 ? kUnset : last;
+  }
+
+  /// What two passes compute alike before a loop, of what is there before, is kept for both: it is computed once.
+  Status merge_alike() {
+    std::map<std::pair<const OpKind*, std::vector<ValueId>>, std::vector<OpId>> seen;
+    bool merged = false;
+    for (OpId id : graph_.ops()) {
+      const Op op = graph_.op(id);
+      const bool is_plain = op.kind->has(kPointwise) || op.kind->has(kView);
+      if (op.inputs.empty() || in_loop(id) || latest_[id] > last_ || !is_plain) continue;
+      std::vector<OpId>& others = seen[{op.kind, {op.inputs.begin(), op.inputs.end()}}];
+      const auto same = std::ranges::find_if(others, [&](OpId other) { return is_alike(graph_.op(other), op); });
+      if (same == others.end()) {
+        others.push_back(id);
+        continue;
+      }
+      for (std::size_t i = 0; i < op.outputs.size(); ++i)
+        BALEEN_TRY(graph_.redirect(op.outputs[i], graph_.op(*same).outputs[i]));
+      merged = true;
+    }
+    if (merged) graph_.remove_dead();
+    return {};
+  }
+
+  bool is_alike(const Op& a, const Op& b) const {
+    if (latest_[a.id] != latest_[b.id] || a.schedule->chunk != b.schedule->chunk || !(a.attributes == b.attributes))
+      return false;
+    for (std::size_t i = 0; i < a.outputs.size(); ++i) {
+      const Value &x = graph_.value(a.outputs[i]), &y = graph_.value(b.outputs[i]);
+      if (x.layout != y.layout || x.offloaded_ahead != y.offloaded_ahead) return false;
+    }
+    return true;
+  }
+
+  /// What is computed of a parameter before a loop, element by element, is one more copy of it.
+  void mark_copies() {
+    for (OpId id : graph_.ops()) {
+      const Op& op = graph_.op(id);
+      if (op.inputs.empty() || in_loop(id) || latest_[id] > last_ || !op.kind->has(kPointwise)) continue;
+      for (ValueId v : op.outputs) {
+        Value& made = graph_.value(v);
+        const auto is_parameter = [&](ValueId x) {
+          return graph_.value(x).role == Role::parameter && graph_.value(x).shape == made.shape;
+        };
+        if (made.role == Role::activation && std::ranges::any_of(op.inputs, is_parameter)) made.role = Role::parameter;
+      }
     }
   }
 
@@ -154,8 +259,8 @@ class LoopScheduler {
   Graph& graph_;
   int micro_;  ///< the axis, or -1
   std::set<OpId> each_;
-  std::vector<int> latest_;
-  int last_ = 0;  ///< number of the last loop
+  std::vector<int> earliest_, latest_;  ///< by op
+  int last_ = 0;                        ///< number of the last loop
 };
 
 const char* section_name(Phase phase, MicroPart part) {

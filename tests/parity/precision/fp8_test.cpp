@@ -103,6 +103,23 @@ TEST(Fp8Plan, SendsMeanwhileAndHoldsWhatSixteenBitsDo) {
   EXPECT_LT(narrow.numbers.at("working_bytes"), 1.1 * wide.numbers.at("working_bytes"));
 }
 
+/// Over micro-batches weights are cast once for both passes, and what they are cast from is not kept.
+TEST(Fp8Plan, HoldsNoMoreThanSixteenBitsDoOverMicroBatches) {
+  for (const std::string& plan : {plan_entry("data"), plan_entry("zero", "stage = 1\n")}) {
+    SCOPED_TRACE(plan);
+    const auto planned = [&](const std::string& precision) {
+      const Planned all = plan_of("gpt", manifest_of({{"data", 2}}, plan + precision),
+                                  {"heads=4", "layers=6", "dim=128", "accumulate=2"});
+      EXPECT_EQ(all.exit_code, 0) << all.err;
+      return all.classes.at(0);
+    };
+    const PlannedRanks narrow = planned(eight_bits("bf16", "fp8_history = 4\n")), wide = planned(precision("bf16"));
+    EXPECT_LE(narrow.bytes("total"), wide.bytes("total"));
+    EXPECT_LE(narrow.bytes("activations"), wide.bytes("activations"));
+    EXPECT_LT(narrow.bytes("copies"), 0.8 * wide.bytes("copies"));
+  }
+}
+
 /// What is summed in which order is the same in all three.
 TEST(Fp8Training, StagesOfZeroAgreeBitForBit) {
   const auto run = [](int stage) {

@@ -106,6 +106,29 @@ TEST(PlanLoops, WhatReadsNoBatchRunsOnceBeforeTheLoopThatReadsIt) {
   expect_computes(scheduled, m.graph);
 }
 
+/// A copy of a weight that both passes scale alike, and whose sum the update reads: it is scaled once, and the sum is
+/// made before the loop, so that the copy itself need not last.
+TEST(PlanLoops, OfACopyTheLoopKeepsWhatItReads) {
+  GraphMaker m;
+  const ValueId x = m.batch("x", {6, 4}), copy = m.unary(BALEEN_X_TANH, m.parameter("w", {4, 4}));
+  const ValueId there = m.sum(m.matmul("bi,io->bo", x, m.scale(copy, 0.5)), {0, 1});
+  m.graph.context().phase = Phase::backward;
+  m.output("y", m.binary(BALEEN_X_ADD, there, m.sum(m.matmul("bo,io->bi", x, m.scale(copy, 0.5)), {0, 1})));
+  const ValueId number = m.sum(m.unary(BALEEN_X_ABS, copy), {0, 1});
+  m.graph.context().phase = Phase::update;
+  const ValueId most = m.parameter("most", {});
+  m.assign(most, m.binary(BALEEN_X_ADD, most, number));
+  const ScheduledGraph scheduled = cut_and_schedule(m.graph, 3);
+  const auto reads_copy = [&](const Op& op) { return std::ranges::count(op.inputs, copy) > 0; };
+  EXPECT_EQ(count(scheduled, reads_copy), 2u) << print(scheduled.graph);
+  EXPECT_EQ(outline(scheduled), "forward backward forward@0 backward@0 update");
+  EXPECT_EQ(section_of(scheduled, number).name, "backward");
+  EXPECT_EQ(section_of(scheduled, number).loop, -1);
+  for (const OpId id : scheduled.sections[0].ops)
+    EXPECT_EQ(scheduled.graph.value(scheduled.graph.op(id).outputs[0]).role, Role::parameter) << "a copy of it";
+  expect_computes(scheduled, m.graph);
+}
+
 /// A parameter that is gathered in every micro-batch, and a term of the loss that reads it without the batch: the term,
 /// its gradient, the norm of all gradients and the updates are no matter of a micro-batch.
 TEST(PlanLoops, WhatNoLoopNeedsRunsOnceThoughItReadsWhatRunsInEveryMicroBatch) {
