@@ -121,13 +121,13 @@ void HostStore::end(sdk::OffloadOperation& operation, std::optional<std::uint64_
         {}});
 }
 
-bool HostStore::take(Piece* piece, bool* gated) {
+bool HostStore::take(Piece* piece, bool* gated, bool closing) {
   std::lock_guard lock(mutex_);
   *gated = false;
   while (shared_.empty()) {
-    sdk::OffloadOperation* const operation = closing_ ? queue().next_waiting() : queue().next(gated);
+    sdk::OffloadOperation* const operation = closing ? queue().next_waiting() : queue().next(gated);
     if (!operation) return false;
-    if (closing_) {
+    if (closing) {
       fail(*operation, {BALEEN_INTERRUPTED, "the store was destroyed before it could begin", {}});
       continue;
     }
@@ -165,13 +165,14 @@ void HostStore::end_piece(const Piece& piece, std::optional<std::uint64_t> damag
 void HostStore::loop() {
   while (true) {
     const std::uint64_t word = queue().prepare_sleep();
+    const bool closing = closing_;  // once a turn: who ends has failed what waits
     Piece piece;
     bool gated = false;
-    if (take(&piece, &gated)) {
+    if (take(&piece, &gated, closing)) {
       end_piece(piece, copy(*piece.work->operation, piece.offset, piece.bytes));
       continue;
     }
-    if (closing_) return;  // what has begun is ended by the thread that took its last piece
+    if (closing) return;  // what has begun is ended by the thread that took its last piece
     queue().sleep(word, gated);
   }
 }

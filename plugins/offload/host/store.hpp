@@ -46,7 +46,8 @@ class HostStore final : public sdk::OffloadStore {
   };
 
   void loop();
-  bool take(Piece* piece, bool* gated);
+  /// `closing`: what waits is failed, and none of it taken.
+  bool take(Piece* piece, bool* gated, bool closing);
   /// The first byte in the transfer of a block that is not what was put.
   std::optional<std::uint64_t> copy(const sdk::OffloadOperation& operation, std::uint64_t offset, std::uint64_t bytes);
   void end_piece(const Piece& piece, std::optional<std::uint64_t> damaged);

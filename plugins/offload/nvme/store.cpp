@@ -105,8 +105,8 @@ void NvmeStore::spoil(const baleen_offload_transfer_t& transfer) {
   checksums_.spoil(slots().at(transfer.slot).begin + transfer.offset, transfer.bytes);
 }
 
-void NvmeStore::begin_some(bool* gated) {
-  while (closing_) {
+void NvmeStore::begin_some(bool* gated, bool closing) {
+  while (closing) {
     sdk::OffloadOperation* const operation = queue().next_waiting();
     if (!operation) return;
     fail(*operation, {BALEEN_INTERRUPTED, "the store was destroyed before it could begin", {}});
@@ -129,15 +129,16 @@ void NvmeStore::loop() {
   while (true) {
     const bool was_idle = mover_->is_idle();
     const std::uint64_t word = was_idle ? queue().prepare_sleep() : 0;
+    const bool closing = closing_;  // once a turn: who ends has failed what waits
     bool gated = false;
     const auto refill = [&] {
       mover_->fill();
-      begin_some(&gated);
+      begin_some(&gated, closing);
     };
     refill();
     if (!mover_->is_idle()) {
       mover_->collect(gated ? kGatedGlance : kGlance, refill);
-    } else if (closing_) {
+    } else if (closing) {
       return;
     } else if (was_idle) {
       queue().sleep(word, gated);

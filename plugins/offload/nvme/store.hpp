@@ -33,7 +33,7 @@ class NvmeStore final : public sdk::OffloadStore {
  private:
   Status open(const Host& host, const MakeIo& make_io);
   void loop();
-  void begin_some(bool* gated);
+  void begin_some(bool* gated, bool closing);
 
   const Options options_;
   SwapFiles files_;
