@@ -210,6 +210,7 @@ struct HostUpdateReport {
   std::uint64_t in_place_bytes = 0;             ///< of slots that they have
   std::uint64_t copied_out = 0, copied_in = 0;  ///< bytes per run, where they run beside the device
   std::vector<std::string> on_device = {};      ///< names of what the device updates all the same
+  std::vector<std::string> beside_inside = {};  ///< of these what only a state that lies in the device keeps there
 };
 
 /// A slot of the offload store, as for what each run makes anew.

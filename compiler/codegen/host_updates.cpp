@@ -26,7 +26,7 @@ bool contains(const std::vector<LowValue>& list, LowValue value) {
 
 void HostUpdates::mark() {
   find_readers();
-  std::set<std::string> others;
+  std::set<std::string> others, inside;
   for (ProgramStep& step : steps_) {
     const auto number = static_cast<StepNumber>(&step - steps_.data());
     step.on_host = host_.by != HostKernels::By::nobody && is_wanted(step) && !is_part(number);
@@ -35,9 +35,11 @@ void HostUpdates::mark() {
       const Storage& storage = lowered_.storage_of(v);
       if (storage.kind == Storage::Kind::offloaded && storage.updated_on_host &&
           lowered_.ops[step.op].op.phase == Phase::update)
-        others.insert(storage.name.str());
+        (has_state_inside(step) ? inside : others).insert(storage.name.str());
     }
   }
+  report_.beside_inside.assign(inside.begin(), inside.end());
+  others.merge(inside);
   report_.on_device.assign(others.begin(), others.end());
 }
 
@@ -58,15 +60,21 @@ bool HostUpdates::is_part(StepNumber step) const {
   });
 }
 
+/// Of an elementwise update.
+bool HostUpdates::has_state_inside(const ProgramStep& step) const {
+  return is_elementwise_update(lowered_, step) && std::ranges::any_of(step.writes, [&](LowValue v) {
+           const Storage& storage = lowered_.storage_of(v);
+           return storage.kind == Storage::Kind::persistent && storage.role == Role::state;
+         });
+}
+
 /// What has states in the device is updated there.
 bool HostUpdates::is_wanted(const ProgramStep& step) const {
-  if (!is_elementwise_update(lowered_, step)) return false;
+  if (!is_elementwise_update(lowered_, step) || has_state_inside(step)) return false;
   bool wanted = false;
   for (const LowValue v : operands_of(step)) {
     const Storage& storage = lowered_.storage_of(v);
     wanted |= storage.kind == Storage::Kind::offloaded && storage.updated_on_host && contains(step.reads, v);
-    if (storage.kind == Storage::Kind::persistent && storage.role == Role::state && contains(step.writes, v))
-      return false;
   }
   return wanted;
 }

@@ -73,6 +73,7 @@ class HostUpdates {
 
   void find_readers();
   bool is_wanted(const ProgramStep& step) const;
+  bool has_state_inside(const ProgramStep& step) const;
   bool is_part(StepNumber step) const;
   void use_slots(const std::vector<StoredValue>& stored);
   Status compile(ProgramStep& step);

@@ -72,18 +72,36 @@ Result<std::unique_ptr<Device>> open_host_device(const Registry& registry, const
   return described ? Device::describe(plugin, *settings.get()) : Device::create(plugin, *settings.get());
 }
 
-std::string host_updates_text(const HostUpdateReport& report, const std::string& why) {
+namespace {
+
+/// "2 values are updated by the device, since WHY: `a`, `b`"; "" where there are none.
+std::string device_text(const std::vector<std::string>& names, const std::string& why) {
   constexpr std::size_t kMost = 4;
-  std::string text;
+  if (names.empty()) return "";
+  std::string text = std::to_string(names.size()) + " values are updated by the device, since " + why + ":";
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) text += (i ? ", `" : " `") + names[i] + "`";
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
+}  // namespace
+
+std::string host_updates_text(const HostUpdateReport& report, const std::string& why) {
+  std::vector<std::string> parts;
   if (report.updates > 0)
-    text = std::to_string(report.updates) + " updates run on the host's cores, in " +
-           bytes_text(report.in_place_bytes) + " where they lie";
-  if (report.on_device.empty()) return text;
-  text += (text.empty() ? "" : "; ") + std::to_string(report.on_device.size()) + " values are updated by the device, ";
-  text += why.empty() ? "since their update is not elementwise:" : "since " + why + ":";
-  for (std::size_t i = 0; i < std::min(kMost, report.on_device.size()); ++i)
-    text += (i ? ", `" : " `") + report.on_device[i] + "`";
-  return text + (report.on_device.size() > kMost ? ", ..." : "");
+    parts.push_back(std::to_string(report.updates) + " updates run on the host's cores, in " +
+                    bytes_text(report.in_place_bytes) + " where they lie");
+  if (!why.empty()) {
+    parts.push_back(device_text(report.on_device, why));
+  } else {
+    std::vector<std::string> others = report.on_device;
+    std::erase_if(others, [&](const std::string& name) { return std::ranges::count(report.beside_inside, name) > 0; });
+    parts.push_back(device_text(others, "their update is not elementwise"));
+    parts.push_back(device_text(report.beside_inside, "a state of theirs lies in the device: name it in `states` too"));
+  }
+  std::string text;
+  for (const std::string& part : parts)
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  return text;
 }
 
 }  // namespace baleen::app

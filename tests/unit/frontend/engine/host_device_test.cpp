@@ -45,6 +45,11 @@ TEST(HostDevice, IsToldOfInWords) {
   EXPECT_EQ(host_updates_text(report, ""),
             "3 updates run on the host's cores, in 2.0 KiB where they lie; 5 values are updated by the device, since "
             "their update is not elementwise: `a.m`, `b.m`, `c.m`, `d.m`, ...");
+  report.beside_inside = {"a.m", "b.m", "c.m", "d.m"};
+  EXPECT_EQ(host_updates_text(report, ""),
+            "3 updates run on the host's cores, in 2.0 KiB where they lie; 1 values are updated by the device, since "
+            "their update is not elementwise: `e.m`; 4 values are updated by the device, since a state of theirs lies "
+            "in the device: name it in `states` too: `a.m`, `b.m`, `c.m`, `d.m`");
   report.updates = 0;
   EXPECT_EQ(host_updates_text(report, "it rains").substr(0, 56),
             "5 values are updated by the device, since it rains: `a.m");
