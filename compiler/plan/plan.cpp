@@ -401,6 +401,7 @@ Result<Plan> make_plan(Job job, const Registry& plugins, const PassObserver& obs
   }
   BALEEN_TRY_ASSIGN(auto others,
                     plan_others(job, graphs, only, strategies, annotations, plugins, placer, watch, update));
+  if (!only) BALEEN_TRY(strategies.finish());
   plan.graphs.insert(plan.graphs.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   for (const auto& [gradient, share] : update.approximated)
     if (!plan.approximated.contains(gradient)) plan.approximated[gradient].shares[0] = share;

@@ -233,6 +233,15 @@ Result<std::int64_t> Strategies::begin(std::int64_t step) {
   return static_cast<std::int64_t>(first);
 }
 
+Status Strategies::finish() {
+  for (Member& member : impl_->members) {
+    if (!member.table->finish) continue;
+    if (Status done = member.plugin.check(member.table->finish(member.self)); !done)
+      return Error{done.error().code, done.error().message, member.where};
+  }
+  return {};
+}
+
 Status Strategies::tag(Graph& graph) { return impl_->edit(graph, {"tag"}, &baleen_strategy_t::tag); }
 Status Strategies::rewrite(Graph& graph) {
   BALEEN_TRY(impl_->edit(graph, {"rewrite"}, &baleen_strategy_t::rewrite));

@@ -51,6 +51,8 @@ class Strategies {
   /// Joins collectives that run as one, and says where they begin, in the schedules of ops; adds orders of
   /// micro-batches to `pipelines`. Layouts hold after each strategy.
   Status schedule(Graph& graph, std::int64_t micro_batches, std::vector<PipelineSchedule>& pipelines);
+  /// Behind the last graph of the job: what they refuse of their options then.
+  Status finish();
   /// What they had to say in `recompute` and `schedule`, each line once, with the strategy's name.
   const std::vector<std::string>& notes() const;
   /// Whether graphs that follow are planned to be run, as they are at first, or for their layouts alone.

@@ -47,6 +47,7 @@ Result<std::unique_ptr<OffloadStore>> OffloadStore::create(Plugin plugin, const 
   info.size = sizeof(info);
   BALEEN_TRY(plugin.check(made->table_->describe(made->store_, &info)));
   made->alignment_ = info.alignment;
+  made->capacity_ = info.capacity;
   return made;
 }
 
@@ -83,14 +84,15 @@ Result<baleen_offload_speed_t> OffloadStore::measure(double seconds) {
 }
 
 Result<baleen_offload_speed_t> OffloadStore::measure_copies(Device& device, double seconds) {
-  constexpr std::uint64_t kBytes = 64 << 20;
-  const baleen_offload_slot_t slot{sizeof slot, abi(std::string_view("measured")), kBytes};
+  constexpr std::uint64_t kLeast = 4 << 20, kMost = 64 << 20;
+  const std::uint64_t bytes = std::clamp(capacity_ / 4 / kLeast * kLeast, kLeast, kMost);
+  const baleen_offload_slot_t slot{sizeof slot, abi(std::string_view("measured")), bytes};
   BALEEN_TRY(plugin_.check(table_->reserve(store_, &slot, 1)));
   bases_.resize(1);
   BALEEN_TRY(map_slot(0));
   BALEEN_TRY_ASSIGN(copies_, DirectCopies::create(device, bases_));
-  BALEEN_TRY_ASSIGN(const Arena arena, Arena::create(device, kBytes));
-  return copies_->measure(arena.base(), kBytes, seconds);
+  BALEEN_TRY_ASSIGN(const Arena arena, Arena::create(device, bytes));
+  return copies_->measure(arena.base(), bytes, seconds);
 }
 
 Status OffloadStore::start(bool is_put, const Part& part, const Events& events) {

@@ -80,7 +80,7 @@ class OffloadStore {
   Plugin plugin_;
   const baleen_offload_t* table_ = nullptr;
   void* store_ = nullptr;
-  std::uint64_t alignment_ = 1;
+  std::uint64_t alignment_ = 1, capacity_ = 0;
   baleen_offload_pinning_t pinning_{};
   const Device* device_ = nullptr;  ///< whose copies reach the slots
   bool maps_ = false;

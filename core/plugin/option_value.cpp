@@ -62,6 +62,10 @@ Status check_string(const Option& option, const UserValue& value) {
   if (!list || !option.many())
     return wrong_type(option, value, option.many() ? "a string or a list of strings" : "a string");
   for (const std::string& item : *list) {
+    if (item.empty())
+      return invalid(
+          named(option) + ": an empty string cannot stand in a list, which is without items where none is meant",
+          value.where);
     if (item.find('\n') != std::string::npos)
       return invalid(named(option) + ": a line break cannot stand in an item of a list", value.where);
     BALEEN_TRY(check_choice(option, item, value.where));

@@ -29,6 +29,7 @@ struct SessionOptions {
   std::int64_t local_ranks = 1;          ///< that share this host's memory
   /// Bytes of the host's memory that were available before any rank took its own.
   std::uint64_t host_memory = std::numeric_limits<std::uint64_t>::max();
+  std::string where_too_little = {};             ///< what helps where memory is too little; "": `baleen plan` tells
   std::optional<MemoryBudget> memory = {};       ///< a bound on what a rank has on its device
   std::optional<MemoryBudget> activations = {};  ///< a bound on what is held beside model states
   std::optional<MemoryBudget> pinned = {};       ///< a bound on what collectives pin of the host's memory

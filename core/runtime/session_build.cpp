@@ -5,12 +5,17 @@ namespace baleen {
 
 namespace {
 
-/// Only planning tells what fits.
-Status ask_plan(Status fits) {
-  if (fits) return fits;
+Status with_words(Status fits, const std::string& words) {
+  if (fits || words.empty()) return fits;
   Error error = fits.error();
-  error.message += " `baleen plan` with this script and manifest tries what would fit";
+  error.message += (error.message.ends_with(".") ? " " : ". ") + words;
   return error;
+}
+
+/// Only planning tells what fits.
+Status ask_plan(Status fits, const std::string& words) {
+  return with_words(std::move(fits),
+                    words.empty() ? "`baleen plan` with this script and manifest tries what would fit" : words);
 }
 
 }  // namespace
@@ -24,19 +29,23 @@ Status Session::Impl::compile(const Plan& plan) {
     staged = staged_collectives(device, *options.communicator, options.pinned ? options.pinned->bytes : 0);
   BALEEN_TRY(compile_all(plan, device, at, {staged, options.store_maps, true, options.host_device}));
   planned = plan_memory(*this, device);
-  BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory)));
-  BALEEN_TRY(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks));
-  BALEEN_TRY(check_offloaded(taken_by(all_slots()), options.offloaded));
+  const std::string& words = options.where_too_little;
+  BALEEN_TRY(ask_plan(check_memory(planned, device, options.local_ranks, options.memory), words));
+  BALEEN_TRY(with_words(check_pinned(JobPrograms::staging(), options.pinned, options.local_ranks), words));
+  BALEEN_TRY(with_words(check_offloaded(taken_by(all_slots()), options.offloaded), words));
   if (slots() > 0) {
     if (options.offload_places.empty()) return internal("a plan with values in offload stores, and nobody opens any");
-    BALEEN_TRY_ASSIGN(placed, place_slots(*this, options.offload_places));
+    Result<PlacedSlots> made = place_slots(*this, options.offload_places);
+    if (!made) return with_words(std::move(made).error(), words);
+    placed = *std::move(made);
     add_places(options.offload_places, placed, planned);
   }
   const std::uint64_t stores = taken_of_host(options.offload_places, placed);
   BALEEN_TRY(ask_plan(check_host(host_need(*this, planned, device, options.host_device, stores), options.host_memory,
-                                 options.local_ranks)));
+                                 options.local_ranks),
+                      words));
   working = working_memory(all());
-  if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations)));
+  if (options.activations) BALEEN_TRY(ask_plan(check_budget(working, *options.activations), words));
   train = find(GraphRole::train);
   for (const JobProgram& one : programs) {
     if (one.role != GraphRole::train && one.role != GraphRole::evaluate) continue;

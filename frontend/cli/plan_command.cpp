@@ -55,8 +55,9 @@ Status compare(const PlanOptions& options, const Setup& around) {
 Status plan(const PlanOptions& options, const Setup& setup) {
   if (!options.manifests.empty()) return compare(options, setup);
   BALEEN_TRY_ASSIGN(PlanReport report, plan_for(options, setup, true));
-  if (options.measure_seconds) BALEEN_TRY(measure_offload(report, options, setup, *options.measure_seconds));
-  return print(options.json ? to_json(report) : to_text(report), report.verdict);
+  Status measured;
+  if (options.measure_seconds) measured = measure_offload(report, options, setup, *options.measure_seconds);
+  return print(options.json ? to_json(report) : to_text(report), report.verdict ? measured : report.verdict);
 }
 
 }  // namespace

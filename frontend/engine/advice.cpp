@@ -189,23 +189,28 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-Advice::Tried measured(const Alternative& alternative, const PlanReport& report) {
-  Advice::Tried tried{alternative.changes, static_cast<bool>(report.verdict), 0, 0, 0};
+/// `base`: the numbers of the plan that does not fit.
+Advice::Tried measured(const Alternative& alternative, const PlanReport& report, const std::string& base) {
+  Advice::Tried tried{.changes = alternative.changes, .fits = static_cast<bool>(report.verdict)};
+  if (report.numbers != base) tried.other_numbers = report.numbers;
   for (const PlannedClass& one : report.classes) {
     tried.total = std::max({tried.total, one.planned.at("total"), one.fits_host ? 0 : one.host.total()});
     tried.flops = std::max(tried.flops, one.work.flops);
     tried.sent = std::max(tried.sent, one.work.sent);
+    const HostUpdateReport& host = one.host_updates;
+    tried.moved = std::max(tried.moved, one.offloaded.put + one.offloaded.got + host.copied_out + host.copied_in);
   }
   return tried;
 }
 
-/// Arithmetic counts before bytes, where it differs by more than a percent.
+/// The same numbers come first. Arithmetic counts before bytes, where it differs by more than a percent.
 bool is_better(const Advice::Tried& a, const Advice::Tried& b) {
   if (a.fits != b.fits) return a.fits;
   if (!a.fits) return a.total < b.total;
+  if (a.other_numbers.empty() != b.other_numbers.empty()) return a.other_numbers.empty();
   const double scale = std::max(a.flops, b.flops) / 100;
   if (std::abs(a.flops - b.flops) > scale) return a.flops < b.flops;
-  return a.sent < b.sent;
+  return a.sent + a.moved < b.sent + b.moved;
 }
 
 }  // namespace
@@ -231,7 +236,7 @@ Advice advise(const PlanReport& report, const Choices& choices, std::int64_t bat
   Advice advice;
   std::set<std::string> seen{key_of(choices)};
   Alternative from{{}, choices};
-  std::uint64_t least = measured(from, report).total;
+  std::uint64_t least = measured(from, report, report.numbers).total;
   for (std::size_t change = 0; change < kMostChanges; ++change) {
     // Half of what is left, so that there is some for changes of the best of them.
     const bool is_last = change + 1 == kMostChanges;
@@ -249,7 +254,7 @@ Advice advise(const PlanReport& report, const Choices& choices, std::int64_t bat
         ++advice.refused;
         continue;
       }
-      advice.tried.push_back(measured(one, *planned));
+      advice.tried.push_back(measured(one, *planned, report.numbers));
       some_fit = some_fit || advice.tried.back().fits;
       if (advice.tried.back().total < least) {
         least = advice.tried.back().total;

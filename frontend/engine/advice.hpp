@@ -36,7 +36,8 @@ std::vector<MemberSpec> with_named_axes(std::vector<MemberSpec> strategies, cons
 using PlanChoices = std::function<Result<PlanReport>(const Choices&)>;
 
 /// Plans alternatives of `report`, then alternatives of the one that needs least, until some fit, nothing is left, or
-/// the time is over. Those that fit come first, best first: least arithmetic, then fewest bytes sent.
+/// the time is over. Those that fit come first, best first: those with the same numbers, least arithmetic, then
+/// fewest bytes sent and moved.
 Advice advise(const PlanReport& report, const Choices& choices, std::int64_t batch, const Registry& registry,
               const PlanChoices& plan);
 

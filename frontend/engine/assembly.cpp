@@ -201,6 +201,9 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     session.offloaded = setup.manifest.offloaded;
     job.working_budget = setup.manifest.working_budget();
   }
+  if (flags.keep_gradients && job.dtype == BALEEN_F64)
+    session.where_too_little =
+        "`verify` computes in fp64, with twice the bytes of fp32: take `--dtype fp32`, or a greater budget";
   session.host_memory = sdk::available_memory();  // ranks take none before all of them are connected
   if (setup.link && prepared.transport && !flags.alone)
     BALEEN_TRY(run->connect(options, flags, prepared, job, session));

@@ -72,6 +72,9 @@ std::vector<Row> rows() {
       {"fits", [](const PlanReport& report) { return std::string(report.verdict ? "yes" : "NO"); }},
       bytes_row("sent per step", [](const PlannedClass& one) { return one.work.sent; }),
       bytes_row("  while the rank computes", [](const PlannedClass& one) { return one.work.sent_meanwhile; }),
+      bytes_row("outside the device", [](const PlannedClass& one) { return planned(one, "offloaded"); }),
+      bytes_row("  got per step", [](const PlannedClass& one) { return one.offloaded.got; }),
+      bytes_row("  put per step", [](const PlannedClass& one) { return one.offloaded.put; }),
       {"computes per step",
        [](const PlanReport& report) {
          return flops_text(largest(report, [](const PlannedClass& one) { return one.work.flops; }));

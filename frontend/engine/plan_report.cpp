@@ -209,7 +209,9 @@ std::string advice_text(const Advice& advice, const PlannedClass& from) {
     for (std::size_t i = 0; i < std::min(kMostShown, static_cast<std::size_t>(fitting)); ++i) {
       const Advice::Tried& one = advice.tried[i];
       text += "  " + changes_text(one.changes) + ": " + bytes_text(one.total) +
-              times("computes", one.flops, from.work.flops) + ", sends " + bytes_text(one.sent) + "\n";
+              times("computes", one.flops, from.work.flops) + ", sends " + bytes_text(one.sent) +
+              (one.moved > 0 ? ", moves " + bytes_text(one.moved) + " per step" : "") +
+              (one.other_numbers.empty() ? "" : " (other numbers: " + one.other_numbers + ")") + "\n";
     }
   } else {
     text = "\nNone of " + std::to_string(advice.tried.size()) + " other plans fits";
@@ -229,7 +231,9 @@ Json json_of(const Advice& advice) {
                      {"fits", one.fits},
                      {"total_bytes", one.total},
                      {"flops", json_number(one.flops)},
-                     {"sent_bytes", one.sent}});
+                     {"sent_bytes", one.sent},
+                     {"moved_bytes", one.moved},
+                     {"other_numbers", one.other_numbers}});
   return {{"tried", std::move(tried)}, {"refused", advice.refused}, {"is_over", advice.is_over}};
 }
 
@@ -285,6 +289,7 @@ Json json_of(const PlannedClass& one, bool with_device) {
                             {"copied_out_bytes", host.copied_out},
                             {"copied_in_bytes", host.copied_in},
                             {"on_device", host.on_device}};
+    if (!host.beside_inside.empty()) json["host_updates"]["beside_states_inside"] = host.beside_inside;
     if (!one.why_on_device.empty()) json["host_updates"]["why_on_device"] = one.why_on_device;
   }
   json["sent_while_computing_bytes"] = one.work.sent_meanwhile;

@@ -63,6 +63,9 @@ struct Advice {
     std::uint64_t total = 0;  ///< bytes of the rank that holds most
     double flops = 0;         ///< of the rank that computes most, per step
     std::uint64_t sent = 0;   ///< bytes of the rank that sends most, per step
+    std::uint64_t moved = 0;  ///< of that which moves most to and from places outside its device, per step
+    std::string other_numbers =
+        {};  ///< why training has other numbers than by the plan that does not fit; "": it has not
   };
   std::vector<Tried> tried;  ///< those that fit first, then by total
   std::size_t refused = 0;   ///< alternatives that are none
@@ -80,6 +83,7 @@ struct PlanReport {
   std::int64_t parameters = 0;  ///< elements of the model
   std::vector<PlannedClass> classes;
   std::vector<std::string> notes;  ///< of annotations and strategies
+  std::string numbers;             ///< in what training differs from the script's own numbers; "": in rounding alone
   std::optional<Advice> advice;    ///< where it does not fit
   Status verdict;                  ///< the first refusal of a class that does not fit, if there is one
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "baleen/available_memory.hpp"
+#include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
 #include "compiler/plan/strategies.hpp"
 #include "core/execute/offload_store.hpp"
@@ -54,6 +55,17 @@ std::int64_t parameters_of(const Plan& plan) {
   for (const PersistentSpec& spec : plan.persistent)
     if (spec.role == Role::parameter) parameters += element_count(spec.type.shape);
   return parameters;
+}
+
+/// In what training by the plan differs from the script alone.
+std::string numbers_of(const Plan& plan, baleen_dtype_t dtype) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (plan.coarsest != dtype) add("computes in " + std::string(dtype_name(plan.coarsest)));
+  if (!plan.approximated.empty()) add("approximates gradients");
+  const auto is_late = [](const PersistentSpec& spec) { return spec.name.ends_with(kLateGradientSuffix); };
+  if (std::ranges::any_of(plan.persistent, is_late)) add("each step makes the update of the step before");
+  return text;
 }
 
 /// Compiles for ranks and counts. The device is described by the options of the ranks' host, and told that all of them
@@ -258,6 +270,7 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
   BALEEN_TRY_ASSIGN(job.mesh, split_mesh(job, prepared.mesh, setup.registry));
   job.working_budget = setup.manifest.working_budget();
   Planner planner(prepared, options, setup, job.seed);
+  const baleen_dtype_t dtype = job.dtype;
   now_doing("planning");
   const std::vector<std::int64_t> marks = host_marks(setup.manifest);
   const auto make = [&](Job one) -> Result<Plan> {
@@ -276,8 +289,9 @@ Result<PlanReport> plan_job(Job job, const ScriptOptions& options, const Setup& 
                       }
                       return need;
                     }));
-  PlanReport report{
-      options.script.string(), made.mesh, rank_count(made.mesh), parameters_of(made), {}, made.notes, {}, {}};
+  PlanReport report{options.script.string(), made.mesh, rank_count(made.mesh),
+                    parameters_of(made),     {},        made.notes,
+                    numbers_of(made, dtype), {},        {}};
   if (std::string note = order_note(setup.manifest); !note.empty()) report.notes.push_back(std::move(note));
   if (!made.lack.is_asked) {
     BALEEN_TRY_ASSIGN(classes, planner.count_all(made, exact, marks));

@@ -10,7 +10,11 @@ Stored Values::stored(baleen_value_t id) const {
   const baleen_value_info_t info = graph_.value(id);
   std::int64_t elements = 1;
   for (std::uint32_t d = 0; d < info.rank; ++d) elements *= info.shape[d];
-  return {id, std::string(view(info.name)), scheduling_.local_bytes(id), elements, false};
+  Stored one{id, std::string(view(info.name)), scheduling_.local_bytes(id), elements, false, false, {}};
+  for (std::uint32_t axis = 0; info.layout && axis < scheduling_.mesh().count(); ++axis)
+    if (info.layout[axis].kind == BALEEN_AT)
+      one.stage += std::to_string(axis) + "." + std::to_string(info.layout[axis].argument) + " ";
+  return one;
 }
 
 /// Of this role, made by no op of others, and in this graph.

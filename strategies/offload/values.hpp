@@ -17,6 +17,7 @@ struct Stored {
   std::int64_t elements = 0;
   bool is_part = false;  ///< of a gradient that is listed too: it goes where that does
   bool waits = false;    ///< a gradient that is kept from step to step
+  std::string stage;     ///< which ranks of axes that cut no value have it: those of a pipeline's stage; "": all
 };
 
 /// The values of one graph, as strategies see it in the phase `schedule`.

@@ -151,29 +151,31 @@ inline double offload_median(std::vector<double> values) {
 
 inline Status OffloadStore::measure(double seconds, baleen_offload_speed_t* speed) {
   if (!(seconds >= 0.05 && seconds <= 60)) return invalid("measure for " + std::to_string(seconds) + " s: 0.05 to 60");
-  constexpr std::uint64_t kBytes = 64ull << 20, kPiece = 4ull << 20, kPage = 4096;
-  const baleen_offload_slot_t slot = {sizeof slot, abi("what is measured"), kBytes};
+  constexpr std::uint64_t kMost = 64ull << 20, kPiece = 4ull << 20, kPage = 4096;
+  // As much again is copied from and to: half of what there is may be anybody's.
+  const std::uint64_t bytes = std::clamp(traits_.room / 4 / kPiece * kPiece, kPiece, kMost);
+  const baleen_offload_slot_t slot = {sizeof slot, abi("what is measured"), bytes};
   const std::uint64_t begin = slots_.end();
   BALEEN_TRY(take(&slot, 1, false));
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(
-      static_cast<std::byte*>(std::aligned_alloc(kPage, kBytes)), &std::free);
+      static_cast<std::byte*>(std::aligned_alloc(kPage, bytes)), &std::free);
   const auto run = [&]() -> Status {
-    if (!memory) return Error{BALEEN_NO_MEMORY, offload_bytes(kBytes) + " of memory to measure with", {}};
-    std::memset(memory.get(), 1, kBytes);
+    if (!memory) return Error{BALEEN_NO_MEMORY, offload_bytes(bytes) + " of memory to measure with", {}};
+    std::memset(memory.get(), 1, bytes);
     detail::OffloadStopwatch watch(*this, slots_.count() - 1, memory.get());
     const std::uint64_t at_a_time = std::min<std::uint64_t>(spec_.outstanding, 8);
     std::vector<double> whole[2], single[2];
-    BALEEN_TRY(watch.pass(true, kBytes, kPiece, at_a_time));  // the first time may be slower
+    BALEEN_TRY(watch.pass(true, bytes, kPiece, at_a_time));  // the first time may be slower
     for (const double end = watch.now() + seconds; watch.now() < end || whole[1].empty();)
       for (const bool is_put : {true, false}) {
-        BALEEN_TRY_ASSIGN(const double passed, watch.pass(is_put, kBytes, kPiece, at_a_time));
+        BALEEN_TRY_ASSIGN(const double passed, watch.pass(is_put, bytes, kPiece, at_a_time));
         whole[is_put ? 0 : 1].push_back(passed);
         for (int i = 0; i < 16; ++i) {
           BALEEN_TRY_ASSIGN(const double one, watch.pass(is_put, traits_.alignment, traits_.alignment, 1));
           single[is_put ? 0 : 1].push_back(one);
         }
       }
-    const auto rate = [&](int i) { return static_cast<double>(kBytes) / detail::offload_median(whole[i]); };
+    const auto rate = [&](int i) { return static_cast<double>(bytes) / detail::offload_median(whole[i]); };
     const baleen_offload_speed_t found = {sizeof found, rate(0), rate(1), detail::offload_median(single[0]),
                                           detail::offload_median(single[1])};
     return copy_out(speed, found) ? Status() : no_size("baleen_offload_speed_t");

@@ -312,12 +312,14 @@ typedef struct baleen_strategy_t {
      * the first later step from which it is to be planned anew; 0, as it is before the call: none. Each form has all
      * states that any form adds. Other graphs are planned after its last form. */
     baleen_status_t (*begin)(void* strategy, uint64_t step, uint64_t* next);
+    /* Behind the last graph of a plan of all graphs of the job: what options name and no graph has is refused here. */
+    baleen_status_t (*finish)(void* strategy);
 } baleen_strategy_t;
-BALEEN_ASSERT_TABLE(baleen_strategy_t, begin, 104);
+BALEEN_ASSERT_TABLE(baleen_strategy_t, finish, 112);
 /* The functions in their order; an OPTIONAL one may be null. */
 #define BALEEN_STRATEGY_FUNCTIONS(REQUIRED, OPTIONAL)                                                   \
     OPTIONAL(split) REQUIRED(create) REQUIRED(destroy) REQUIRED(claims) OPTIONAL(tag) OPTIONAL(rewrite) \
     OPTIONAL(gradients) OPTIONAL(place) OPTIONAL(recompute) OPTIONAL(lower) OPTIONAL(schedule)      \
-    OPTIONAL(begin)
+    OPTIONAL(begin) OPTIONAL(finish)
 
 BALEEN_END

@@ -187,6 +187,8 @@ class Strategy {
   virtual Status schedule(GraphView, Scheduling) { return {}; }
   /// The first step after `step` from which the train graph is planned anew; 0: none.
   virtual std::uint64_t begin(std::uint64_t) { return 0; }
+  /// Behind the last graph.
+  virtual Status finish() { return {}; }
 };
 
 namespace detail {
@@ -255,6 +257,7 @@ baleen_strategy_t strategy_table() {
       return {};
     });
   };
+  table.finish = [](void* self) { return guard(Self::of(self).host, [&] { return Self::of(self).member->finish(); }); };
   return table;
 }
 
