@@ -96,6 +96,10 @@ Status shard_micro(Graph& graph, std::int64_t micro_batches);
 /// set them apart or the later's operands depend on the earlier's results. What waits for the results moves behind it.
 Status join_kinds(Graph& graph);
 
+/// INVALID where a metric of the train graph is named as what a run tells of its steps itself: a schedule, a fact of a
+/// strategy, a time, `held_out_…`.
+Status check_metric_names(const Graph& train, const std::vector<ScalarSpec>& scalars, const std::string& where);
+
 /// For the user, where a micro-batch has fewer rows than there are parts of the ranks to share it; else empty.
 std::string idle_ranks_note(const ScheduledGraph& step);
 

@@ -334,6 +334,7 @@ Result<UpdateResult> plan_train(const Job& job, const Graph& described, bool sch
     const std::string name = kTrainGraph + (next > 0 ? " before step " + std::to_string(next) : "");
     Phases phases(name, watch);
     BALEEN_TRY_ASSIGN(update, append_step(graph, job, strategies, annotations, plugins, phases));
+    BALEEN_TRY(check_metric_names(graph, update.scalars, job.where));
     BALEEN_TRY(placer.place(graph, std::move(update.trained), job.gradient_accumulation_steps, phases));
     const std::vector<PipelineSchedule> pipelines = placer.take_pipelines();
     plan.closed_forms = placer.take_closed_forms();

@@ -106,6 +106,18 @@ local function check_programs(job)
   job.programs, job.program_list = programs, list
 end
 
+--- The names that a run gives itself are known where it is planned.
+local function check_metric(name, metric)
+  options.expect_made(("job: the metric `%s`"):format(tostring(name)), metric)
+  if type(name) ~= "string" or not options.callable(metric) then
+    core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
+  end
+  if not name:find("^[%a_][%w_-]*$") then
+    core.fail(("job: the metric `%s` has a name that is none; one has letters, digits, `_` and `-`, and begins with a "
+      .. "letter or `_`"):format(core.presentable(name)))
+  end
+end
+
 local function check_training(job)
   local asked = job.evaluate and "evaluate" or job.on_evaluate and "on_evaluate"
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
@@ -114,12 +126,7 @@ local function check_training(job)
   check_fields(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
   job.doubts = target.doubts(job, asked)
-  for name, metric in pairs(job.metrics) do
-    options.expect_made(("job: the metric `%s`"):format(tostring(name)), metric)
-    if type(name) ~= "string" or not options.callable(metric) then
-      core.fail("job: `metrics` must give each a name and a function, as in { accuracy = baleen.nn.accuracy {} }")
-    end
-  end
+  for name, metric in pairs(job.metrics) do check_metric(name, metric) end
 end
 
 return core.entry(function(given)

@@ -139,7 +139,7 @@ function parallel.layout(given) end
 ---@class baleen.job.options
 ---@field model baleen.layer | fun(input: baleen.tensor, fields: table<string, baleen.tensor>): baleen.tensor
 ---@field loss baleen.measure returns a sum over the batch, and the weight to divide it by
----@field metrics? table<string, baleen.measure>
+---@field metrics? table<string, baleen.measure> by names of letters, digits, `_` and `-`, none that a run tells itself (`loss`, `lr`)
 ---@field data baleen.dataset
 ---@field input? string the field that the model is given; the first unless named
 ---@field target? string the field that the loss is given; the last unless named

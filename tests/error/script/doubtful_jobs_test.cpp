@@ -1,0 +1,29 @@
+/// \file Jobs whose names or sizes would give wrong numbers, or a crash, are refused before they run.
+#include "error/script/scripts.hpp"
+
+namespace baleen::test {
+namespace {
+
+/// Each would stand in the place of a number of the run's own, or of another metric's.
+TEST_F(Scripts, MetricsWithNamesThatAreTaken) {
+  const auto with = [](const std::string& name) {
+    std::string text = job_with("nn.linear { out = 2 }");
+    return text.replace(text.find("batch = 2"), 9,
+                        "metrics = { ['" + name + "'] = function(o) return ops.sum(o), 8 end }, batch = 2");
+  };
+  for (const std::string name : {"loss", "weight", "lr", "gradient_norm", "step", "step_ms", "forward_ms",
+                                 "units_per_second", "held_out_x", "rank"})
+    expect_refused(with(name), script() + ":4: job: the metric `" + name +
+                                   "` has a name that the run gives itself; choose another");
+  for (const std::string name : {"", "a.weight", "2nd", "two words", "-a"})
+    expect_refused(with(name), script() + ":4: job: the metric `" + name +
+                                   "` has a name that is none; one has letters, digits, `_` and `-`, and begins with a "
+                                   "letter or `_`");
+  for (const std::string name : {"top-5", "_a2", "losses"}) {
+    const ProcessResult result = run(with(name));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace baleen::test
