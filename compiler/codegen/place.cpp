@@ -36,11 +36,21 @@ class Placer {
       lowered_.sections[s].ops = order_;
     }
     BALEEN_TRY(separate_outputs());
-    return separate_assigns();
+    BALEEN_TRY(separate_assigns());
+    return check_bytes();
   }
 
  private:
   LoweredValue& value(LowValue v) { return lowered_.values[v]; }
+
+  /// Memory is planned with sums of 64 bits.
+  Status check_bytes() const {
+    double bytes = 0;
+    for (const Storage& storage : lowered_.storages)
+      bytes += static_cast<double>(storage.bytes) * static_cast<double>(storage.copies);
+    if (bytes < 0x1p62) return {};
+    return Error{BALEEN_NO_MEMORY, "its tensors take more bytes than can be counted, 2^62; make them smaller", {}};
+  }
 
   void place_source(LowValue number) {
     LoweredValue& v = value(number);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "baleen/dtype.hpp"
+#include "baleen/op_rules.hpp"
 
 namespace baleen {
 namespace {
@@ -97,6 +98,8 @@ Result<ValueId> Graph::source(const std::string& kind, const std::string& name, 
   }
   const OpKind* op_kind = registry_->find(kind);
   if (!op_kind) return internal("op kind `" + kind + "` is not registered");
+  if (const Status counted = sdk::check_extents(kind + " `" + name + "`", type.shape); !counted)
+    return invalid(counted.error().message, context_.where);
   Op op;
   op.id = static_cast<OpId>(ops_.size());
   op.kind = op_kind;

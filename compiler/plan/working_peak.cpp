@@ -34,15 +34,15 @@ class PeakFinder {
     for (const GraphOutput& output : graph_.outputs()) keep(output.value);
     for (const OpId id : updates_)
       for (const ValueId v : graph_.op(id).inputs) keep(v);
-    std::map<std::int64_t, std::int64_t> changes;
+    std::map<std::int64_t, double> changes;  // which no sum of bytes leaves
     for (const auto& [v, life] : lives_) {
-      const auto bytes = static_cast<std::int64_t>(bytes_of(v));
+      const auto bytes = static_cast<double>(bytes_of(v));
       changes[life.first] += bytes;
       changes[life.last + 1] -= bytes;
     }
-    std::int64_t live = 0, most = 0;
+    double live = 0, most = 0;
     for (const auto& [position, change] : changes) most = std::max(most, live += change);
-    return static_cast<std::uint64_t>(most);
+    return static_cast<std::uint64_t>(std::min(most, 0x1p63));
   }
 
  private:

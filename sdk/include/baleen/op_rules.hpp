@@ -71,8 +71,10 @@ inline Status check_dim(const std::string& kind, const std::string& attribute, s
                  " dimensions, counted from 0");
 }
 
-/// For shapes that are not an operand's: no negative extent, at most BALEEN_MAX_RANK of them, elements that 63 bits can
-/// count.
+/// The most elements of a tensor: 64 bits count its bytes, and those of some of them together.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+
+/// For shapes that are not an operand's: no negative extent, at most BALEEN_MAX_RANK of them, at most kMostElements.
 inline Status check_extents(const std::string& kind, const std::vector<std::int64_t>& shape) {
   if (shape.size() > BALEEN_MAX_RANK)
     return invalid(kind + ": " + shape_text(shape) + " has " + std::to_string(shape.size()) +
@@ -80,7 +82,7 @@ inline Status check_extents(const std::string& kind, const std::vector<std::int6
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {
     if (extent < 0) return invalid(kind + ": " + shape_text(shape) + " has a negative extent");
-    if (__builtin_mul_overflow(count, std::max<std::int64_t>(extent, 1), &count))
+    if (__builtin_mul_overflow(count, std::max<std::int64_t>(extent, 1), &count) || count > kMostElements)
       return invalid(kind + ": " + shape_text(shape) + " has more elements than can be counted");
   }
   return {};

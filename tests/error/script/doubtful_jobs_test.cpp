@@ -25,5 +25,20 @@ TEST_F(Scripts, MetricsWithNamesThatAreTaken) {
   }
 }
 
+/// Sizes whose bytes 64 bits do not count, or not together.
+TEST_F(Scripts, TensorsThatNoMachineHolds) {
+  const std::string message = " has more elements than can be counted";
+  std::string batch = job_with("nn.linear { out = 2 }");
+  batch.replace(batch.find("batch = 2"), 9, "batch = 1 << 60");
+  expect_refused(batch, script() + ":4: input `features`: [1152921504606846976, 2]" + message);
+  const ProcessResult layers = run(
+      job_with("nn.sequential { nn.linear { out = 1 << 31 }, nn.linear { out = 1 << 31 }, nn.linear { out = 2 } }"));
+  expect_refusal(layers, {.begins = script() + ":6: ", .parts = {"[2147483648, 2147483648]" + message}});
+  expect_refused(
+      "local baleen = require 'baleen'\nlocal ops = baleen.ops\nreturn baleen.job { programs = { a = {\n"
+      "  inputs = { x = { shape = { 1 << 40, 1 << 40 } } }, run = function(i) return { y = ops.sum(i.x) } end } } }\n",
+      script() + ":3: input `x`: [1099511627776, 1099511627776]" + message);
+}
+
 }  // namespace
 }  // namespace baleen::test

@@ -270,6 +270,14 @@ TEST_F(Infer, ShapesThatNoMachineHoldsAreRefused) {
   const std::int64_t huge = std::int64_t{1} << 62;
   EXPECT_EQ(pointwise_refusal({f32({1, 1})}, {{"shape", Attributes::ints({huge, 4})}}),
             "pointwise x0: [4611686018427387904, 4] has more elements than can be counted");
+  const std::int64_t most = std::int64_t{1} << 56;
+  EXPECT_EQ(pointwise_refusal({f32({1, 1})}, {{"shape", Attributes::ints({most, 1})}}), "accepted");
+  EXPECT_EQ(pointwise_refusal({f32({1, 1})}, {{"shape", Attributes::ints({most, 2})}}),
+            "pointwise x0: [72057594037927936, 2] has more elements than can be counted");
+  EXPECT_TRUE(graph_.input("most", {BALEEN_F32, {most}, {}}));
+  const auto more = graph_.input("more", {BALEEN_F32, {most, 2}, {}});
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message, "input `more`: [72057594037927936, 2] has more elements than can be counted");
   EXPECT_EQ(refusal("reshape", {f32({4})}, {{"shape", Attributes::ints({-2, -2})}}),
             "reshape: [-2, -2] has a negative extent");
   EXPECT_NE(refusal("pad", {f32({4})}, {{"dim", one(0)}, {"before", one(huge)}, {"after", one(huge)}}), "accepted");
