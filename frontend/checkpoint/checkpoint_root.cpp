@@ -10,12 +10,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "baleen/file_handle.hpp"
 #include "baleen/process_mark.hpp"
+#include "core/input/file_text.hpp"
 
 namespace baleen {
 namespace {
@@ -58,11 +57,6 @@ bool is_partial(const std::string& name) {
   const std::size_t begin = kPartial.size(), end = name.rfind('-');
   return name.starts_with(kPartial) && end != std::string::npos && end > begin && end + 1 < name.size() &&
          step_of(name.substr(begin, end - begin));
-}
-
-std::string contents(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 }  // namespace
@@ -112,12 +106,15 @@ Status CheckpointRoot::begin_writing(const ShardFormat& format) {
     return Error{BALEEN_IO,
                  "checkpoints cannot be saved there: " + (failure ? failure.message() : std::string("it is no folder")),
                  folder_.string()};
+  for (const char* const name : {kLatest, kBest})
+    if (const fs::path file = folder_ / name; fs::exists(file, failure)) BALEEN_TRY(file_text(file));
   const fs::path lock = folder_ / kLock;
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0) return system_error("checkpoints cannot be saved there", folder_);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_error("cannot lock", lock);
-    return invalid("another job saves its checkpoints there (process " + contents(lock) +
+    const Result<std::string> process = file_text(lock);
+    return invalid("another job saves its checkpoints there (process " + (process ? *process : "unknown") +
                        "); name another folder, or end that job",
                    folder_.string());
   }
@@ -155,7 +152,7 @@ Result<std::optional<fs::path>> CheckpointRoot::latest() const {
     const auto all = list();
     return all.empty() ? std::optional<fs::path>() : all.back().path;
   }
-  std::string name = contents(file);
+  BALEEN_TRY_ASSIGN(std::string name, file_text(file));
   while (!name.empty() && name.back() == '\n') name.pop_back();
   if (step_of(name))
     for (const fs::path& path : {folder_ / name, folder_ / aside_of(name)})
@@ -169,7 +166,9 @@ Result<std::optional<fs::path>> CheckpointRoot::latest() const {
 }
 
 std::optional<BestCheckpoint> CheckpointRoot::best() const {
-  const auto json = nlohmann::json::parse(contents(folder_ / kBest), nullptr, false);
+  const Result<std::string> text = file_text(folder_ / kBest);
+  if (!text) return std::nullopt;
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("name") || !json["name"].is_string() ||
       !json.value("held_out_loss", nlohmann::json()).is_number())
     return std::nullopt;

@@ -39,7 +39,8 @@ class CheckpointRoot {
   const std::filesystem::path& folder() const { return folder_; }
 
   /// Makes the folder where there is none, and locks it until this object or the process ends. INVALID, with the
-  /// other's process id, where another job writes there. Then removes what an earlier process left unfinished.
+  /// other's process id, where another job writes there; IO where something else has the name of `latest` or `best`.
+  /// Then removes what an earlier process left unfinished.
   Status begin_writing(const ShardFormat& format);
 
   /// Ascending steps. Incomplete ones are not among them.

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <utility>
 
 #include "baleen/plugin.hpp"
+#include "core/input/file_text.hpp"
 #include "core/log/printed.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
@@ -36,13 +36,6 @@ Status train(const TokenizerOptions& options, const TokenizerPlugin& plugin) {
   training.folder = abi(folder);
   training.options = abi(more);
   return plugin.train(training);
-}
-
-Result<std::string> contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file.is_open() || file.bad()) return Error{BALEEN_IO, "cannot read the file", path};
-  return text;
 }
 
 /// A line of the text at a time, the last with or without its end.
@@ -103,7 +96,7 @@ Status apply(const TokenizerOptions& options, const Tokenizer& tokenizer) {
   }
   std::vector<std::pair<std::string, std::string>> texts;  // with their paths
   for (const std::string& path : options.words) {
-    BALEEN_TRY_ASSIGN(std::string text, contents_of(path));
+    BALEEN_TRY_ASSIGN(std::string text, file_text(path, FileKinds::streaming));
     texts.emplace_back(path, std::move(text));
   }
   if (options.words.empty())

@@ -70,6 +70,10 @@ TEST(TokenizerCommand, NamesFileLineAndValue) {
   const ProcessResult outside = tokenizer({"decode", "--tokenizer", vocabulary, "7"});
   EXPECT_EQ(outside.exit_code, 2);
   EXPECT_NE(outside.err.find("no token has the id 7; ids are below 2"), std::string::npos) << outside.err;
+  const ProcessResult unread = tokenizer({"encode", "--tokenizer", vocabulary, folder.path()});
+  EXPECT_EQ(unread.exit_code, 2) << unread.err;
+  EXPECT_NE(unread.err.find("error: " + folder.path() + ": is a folder, where a file is needed"), std::string::npos)
+      << unread.err;
   const ProcessResult kind =
       tokenizer({"train", "--kind", "lzw", "--vocab", "9", "--out", folder / "t.json", vocabulary});
   EXPECT_NE(kind.err.find("unknown kind of tokenizer `lzw`; known are bpe, wordpiece and sentencepiece"),

@@ -2,6 +2,7 @@
 #include "frontend/checkpoint/checkpoint_root.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "baleen/plugin.hpp"
 #include "support/places.hpp"
@@ -72,6 +73,29 @@ TEST_F(Root, NamesTheLatest) {
   EXPECT_EQ(steps(root), (std::vector<std::int64_t>{20, 100}));
   save(root, 40);  // of a run that went back
   EXPECT_EQ(**root.latest(), path / "step-000000040");
+}
+
+/// Folders and pipes in the place of the files of names.
+TEST_F(Root, RefusesNamesThatAreNoFiles) {
+  {
+    CheckpointRoot root(path);
+    ASSERT_TRUE(root.begin_writing(format));
+    save(root, 20);
+  }
+  for (const char* const name : {"latest", "best"}) {
+    for (const bool is_folder : {true, false}) {
+      fs::remove_all(path / name);
+      ASSERT_TRUE(is_folder ? fs::create_directory(path / name) : ::mkfifo((path / name).c_str(), 0600) == 0);
+      CheckpointRoot root(path);
+      const Status begun = root.begin_writing(format);
+      ASSERT_FALSE(begun);
+      EXPECT_EQ(begun.error().where, (path / name).string());
+      EXPECT_NE(begun.error().message.find("move it away"), std::string::npos) << begun.error().text();
+      EXPECT_FALSE(root.best());
+      EXPECT_EQ(static_cast<bool>(root.latest()), name == std::string("best"));
+    }
+    fs::remove_all(path / name);
+  }
 }
 
 TEST_F(Root, TakesThePlaceOfOneOfTheSameStep) {
