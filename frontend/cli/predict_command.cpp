@@ -56,6 +56,18 @@ Status check_outputs(const ProgramInfo& program, std::int64_t batch, const std::
   return {};
 }
 
+/// `from`: rows of the data before the batch.
+Status check_finite(const HostTensors& outputs, std::int64_t from, std::int64_t real, const std::string& data) {
+  for (std::int64_t row = 0; row < real; ++row)
+    if (const std::string bad = Predictions::not_finite(outputs, row); !bad.empty())
+      return Error{BALEEN_DAMAGED,
+                   "row " + std::to_string(from + row + 1) + ": the model gives " + bad +
+                       "; its parameters, or the row's numbers, are not what it was trained with. `on_nan = "
+                       "\"continue\"` in the job writes such rows all the same",
+                   data};
+  return {};
+}
+
 Status predict(const PredictOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const PredictionFormat format, format_of(options));
   BALEEN_TRY_ASSIGN(Prepared prepared, prepare(options, setup));
@@ -71,6 +83,7 @@ Status predict(const PredictOptions& options, const Setup& setup) {
   const std::string where = job.where;
   const std::int64_t batch = job.batch;
   const baleen_dtype_t dtype = job.dtype;
+  const bool takes_all = job.goes_on_not_finite;
   BALEEN_TRY_ASSIGN(const auto run,
                     Run::create(options, setup, std::move(prepared), flags, false, std::move(described)));
   const ProgramInfo program = run->session().programs().at(0);
@@ -89,6 +102,7 @@ Status predict(const PredictOptions& options, const Setup& setup) {
     BALEEN_TRY_ASSIGN(HostTensors inputs, read_batch(data, program, from, real, batch, dtype));
     BALEEN_TRY_ASSIGN(const HostTensors outputs, run->infer(kProgram, std::move(inputs)));
     if (!writes) continue;
+    if (!takes_all) BALEEN_TRY(check_finite(outputs, from, real, options.data.string()));
     std::string text;
     if (from == 0) {
       BALEEN_TRY_ASSIGN(text, predictions.header(outputs));

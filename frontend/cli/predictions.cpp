@@ -47,6 +47,10 @@ std::string quoted(const std::string& field) {
   return text + "\"";
 }
 
+bool has_classes(const std::string& name, const HostTensor& tensor) {
+  return name == kLogits && is_floating(tensor.dtype) && tensor.shape.size() > 1;
+}
+
 /// The numbers of one row of a batch.
 std::vector<double> row_of(const HostTensor& tensor, std::int64_t row) {
   const auto bytes = static_cast<std::size_t>(element_count(tensor.shape) / tensor.shape[0]) * dtype_size(tensor.dtype);
@@ -120,12 +124,26 @@ Result<std::vector<Predictions::Cell>> Predictions::cells(const HostTensors& out
   std::vector<Cell> list;
   for (const auto& [name, tensor] : outputs) {
     const std::vector<double> numbers = row_of(tensor, row);
-    if (name == kLogits && is_floating(tensor.dtype) && tensor.shape.size() > 1)
+    if (has_classes(name, tensor))
       BALEEN_TRY(add_classes(tensor, numbers, list));
     else
       add_numbers(name, tensor, numbers, list);
   }
   return list;
+}
+
+std::string Predictions::not_finite(const HostTensors& outputs, std::int64_t row) {
+  for (const auto& [name, tensor] : outputs) {
+    if (!is_floating(tensor.dtype)) continue;
+    const std::vector<double> numbers = row_of(tensor, row);
+    const std::string of = " for `" + name + "`";
+    if (std::ranges::any_of(numbers, [](double number) { return std::isnan(number); })) return "NaN" + of;
+    // A model may rule classes out by minus infinity, but not all of them.
+    const std::size_t step = has_classes(name, tensor) ? static_cast<std::size_t>(tensor.shape.back()) : 1;
+    for (std::size_t at = 0; at < numbers.size(); at += step)
+      if (std::isinf(*std::ranges::max_element(std::span(numbers).subspan(at, step)))) return "infinite numbers" + of;
+  }
+  return {};
 }
 
 Result<std::string> Predictions::header(const HostTensors& outputs) {

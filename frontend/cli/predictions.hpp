@@ -30,6 +30,9 @@ class Predictions {
   Result<std::string> header(const HostTensors& outputs);
   /// Rows `first` ... `first + count - 1` of a batch, a line each.
   Result<std::string> rows(const HostTensors& outputs, std::int64_t first, std::int64_t count) const;
+  /// What of a row of a batch is no prediction, as in "NaN for `logits`": a number that is not finite, and of the
+  /// logits of a class the largest one, or NaN. Else "".
+  static std::string not_finite(const HostTensors& outputs, std::int64_t row);
 
  private:
   struct Cell {

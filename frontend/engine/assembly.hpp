@@ -191,6 +191,7 @@ class Run : public TrainingRun {
   /// before.
   std::atomic<bool> will_rescue_{false};
   bool shows_prints_ = false;     ///< what the script prints comes between what monitors show
+  bool told_not_finite_ = false;  ///< that an evaluation was not
   bool alone_ = false;            ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;  ///< null with one rank
   std::string plan_lines_;        ///< until ranks have compared them

@@ -1,8 +1,10 @@
 /// \file A run and its checkpoints: what is compared when it is resumed, and when it is saved.
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "baleen/dtype.hpp"
 #include "baleen/launcher.h"
@@ -218,6 +220,10 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   tell_launcher("evaluating");
   BALEEN_TRY_ASSIGN(Facts facts, session_->evaluate(batches));
   const auto loss = facts.find("held_out_loss");
+  if (loss != facts.end() && !std::isfinite(loss->second) && !std::exchange(told_not_finite_, true) && speaks())
+    setup_.log.warning("the held-out loss after step " + std::to_string(session_->steps_done()) + " is " +
+                       (std::isnan(loss->second) ? "NaN" : "infinite") +
+                       "; a lower learning rate, a longer warm-up or clipping may help");
   if (checkpoints_ && loss != facts.end()) BALEEN_TRY(checkpoints_->evaluated(loss->second));
   return facts;
 }

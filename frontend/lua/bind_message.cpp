@@ -26,6 +26,11 @@ int fail(lua_State* L) {
   throw ScriptError(invalid(std::move(message), std::move(place)));
 }
 
+/// fail_damaged(message): of numbers that are not finite.
+int fail_damaged(lua_State* L) {
+  throw ScriptError(Error{BALEEN_DAMAGED, Arguments(L, "fail_damaged").text(1, "message"), {}});
+}
+
 /// unknown_word(what, word, known)
 int unknown(lua_State* L) {
   const Arguments arguments(L, "unknown_word");
@@ -67,9 +72,10 @@ int presentable_text(lua_State* L) {
 }  // namespace
 
 void bind_message(lua_State* L) {
-  set_functions(L, std::array<Function, 6>{{{"where", &guarded<&where>},
+  set_functions(L, std::array<Function, 7>{{{"where", &guarded<&where>},
                                             {"entry", &guarded<&entry>},
                                             {"fail", &guarded<&fail>},
+                                            {"fail_damaged", &guarded<&fail_damaged>},
                                             {"unknown_word", &guarded<&unknown>},
                                             {"describe", &guarded<&describe>},
                                             {"presentable", &guarded<&presentable_text>}}});

@@ -27,7 +27,12 @@ end
 local function pick(logits, given)
   local best = 1
   for i = 2, #logits do
-    if logits[i] > logits[best] then best = i end
+    if logits[i] > logits[best] or logits[i] ~= logits[i] then best = i end
+  end
+  local is_nan = logits[best] ~= logits[best]
+  if is_nan or math.abs(logits[best]) == math.huge then
+    core.fail_damaged(("generating text: the model gives %s for the next token; its parameters are not what it was "
+      .. "trained with"):format(is_nan and "NaN" or "infinite numbers"))
   end
   if given.temperature == 0 then return best - 1 end
   local weights, total = {}, 0

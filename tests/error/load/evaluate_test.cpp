@@ -1,5 +1,6 @@
 /// \file What `baleen evaluate` cannot do is refused.
 #include "parity/parity_run.hpp"
+#include "support/damaged_model.hpp"
 #include "support/refusal.hpp"
 
 namespace baleen::test {
@@ -39,6 +40,47 @@ TEST_F(Evaluate, NeedsRowsHeldOut) {
       {"evaluate", job("0"), "--load", file},
       "job.lua:4: its data holds out no row, so nothing can be evaluated; raise its `held_out`, or name a file "
       "with --data");
+}
+
+TEST_F(Evaluate, NamesTheParameterThatIsNotFinite) {
+  const std::string file = folder_ / "m.safetensors", script = job("0.5");
+  ASSERT_EQ(run_baleen({"run", script, "--save", file}).exit_code, 0);
+  set_to_nan(file, "l.weight");
+  const std::string message = "m.safetensors: `held_out_loss` is NaN (the parameter `l.weight` holds numbers that are";
+  expect_refusal(run_baleen({"evaluate", script, "--load", file}),
+                 {.exit_code = 6, .after_others = true, .parts = {message}, .before = Before::kNothing});
+  std::string text = read_file(script);
+  text.replace(text.find("steps = 1"), 9, "steps = 1, on_nan = 'continue'");
+  const ProcessResult all = run_baleen({"evaluate", folder_.write("all.lua", text), "--load", file});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_NE(all.out.find("nan"), std::string::npos) << all.out;
+}
+
+/// The first one is told; the run goes on, and is saved.
+TEST_F(Evaluate, OfATrainingTellsThatItsLossIsNotFinite) {
+  std::string text = read_file(job("0.5"));
+  text.replace(text.find("baleen.nn.cross_entropy {}"), 26,
+               "function(o) return baleen.ops.sum(baleen.ops.exp(o * o)), 4 end");
+  text.replace(text.find("lr = 0.1"), 8, "lr = 1e9");
+  const ProcessResult result = run_baleen({"run", folder_.write("wide.lua", text)});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("warning: the held-out loss after step 1 is "), std::string::npos) << result.err;
+}
+
+TEST_F(Evaluate, OfTokensToWriteNeedsFiniteNumbers) {
+  const std::string script =
+      folder_.write("write.lua",
+                    "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+                    "return baleen.job { model = nn.sequential { nn.embedding { name = 'e', vocab = 256, dim = 4 },\n"
+                    "    nn.linear { name = 'l', out = 256 } }, loss = nn.cross_entropy {}, batch = 1, steps = 1,\n"
+                    "  data = baleen.data.text { path = 'write.lua', context = 4, held_out = 0 },\n"
+                    "  optimizer = baleen.optimizer('sgd', { lr = 0.1 }) }\n");
+  const std::string file = folder_ / "m.safetensors";
+  const ProcessResult saved = run_baleen({"run", script, "--save", file});
+  ASSERT_EQ(saved.exit_code, 0) << saved.err;
+  set_to_nan(file, "l.bias");
+  expect_refusal(run_baleen({"generate", script, "--load", file, "--prompt", "lo"}),
+                 {.exit_code = 6, .after_others = true, .parts = {"the model gives NaN for the next token"}});
 }
 
 TEST_F(Evaluate, NeedsALoss) {

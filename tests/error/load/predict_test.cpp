@@ -2,8 +2,10 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "parity/parity_run.hpp"
+#include "support/damaged_model.hpp"
 #include "support/refusal.hpp"
 
 namespace baleen::test {
@@ -102,6 +104,18 @@ TEST_F(Predict, TellsThatTheDiskIsFull) {
     expect_refused(predict(*folder_ / "good.csv", "/dev/full", words),
                    "/dev/full: cannot be written: No space left on device");
   }
+}
+
+/// A class that is named for NaN would look as sure as any other.
+TEST_F(Predict, NamesTheRowWhoseNumbersAreNotFinite) {
+  const std::string good = read_file(file());
+  set_to_nan(file(), "l.bias");
+  const std::string out = *folder_ / "none.csv";
+  const ProcessResult result = predict(*folder_ / "good.csv", out);
+  std::ofstream(file(), std::ios::binary) << good;
+  expect_refusal(
+      result, {.exit_code = 6, .after_others = true, .parts = {"good.csv: row 1: the model gives NaN for `logits`"}});
+  EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(Predict, LeavesNothingBeside) {
