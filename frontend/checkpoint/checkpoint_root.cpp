@@ -134,6 +134,16 @@ Status CheckpointRoot::begin_writing(const ShardFormat& format) {
   return {};
 }
 
+std::size_t CheckpointRoot::begin_line(std::optional<std::int64_t> resumed_at) {
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder_, failure)) {
+    const std::string name = entry.path().filename().string();
+    const auto step = step_of(is_aside(name) ? name.substr(0, name.size() - kAside.size()) : name);
+    if (step && (!resumed_at || *step > *resumed_at)) others_.insert(name);
+  }
+  return others_.size();
+}
+
 std::vector<FoundCheckpoint> CheckpointRoot::list() const {
   std::vector<FoundCheckpoint> found;
   std::error_code failure;
@@ -180,6 +190,11 @@ std::optional<BestCheckpoint> CheckpointRoot::best() const {
   return std::nullopt;
 }
 
+std::optional<BestCheckpoint> CheckpointRoot::own_best() const {
+  auto best = this->best();
+  return best && others_.contains(best->name) ? std::nullopt : best;
+}
+
 Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const ShardFormat& format) {
   const fs::path target = folder_ / name_of(step);
   BALEEN_TRY(sync_folder(partial));
@@ -198,6 +213,7 @@ Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const
     BALEEN_TRY(format.remove(partial.string()));
   }
   BALEEN_TRY(sync_folder(folder_));
+  others_.erase(name_of(step));
   return replace_file(folder_ / kLatest, name_of(step) + "\n");
 }
 
@@ -216,6 +232,7 @@ Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
   std::ranges::reverse(all);
   std::int64_t good = 0;
   for (const FoundCheckpoint& one : all) {
+    if (others_.contains(one.path.filename().string())) continue;
     // What cannot be opened is not known to be ours, and is none of those that are kept.
     if (!format.open(one.path.string())) continue;
     const bool stays = ++good <= keep || (latest && one.path == *latest) || (best && one.path.filename() == best->name);
@@ -224,7 +241,8 @@ Status CheckpointRoot::prune(std::int64_t keep, const ShardFormat& format) {
   std::error_code failure;
   std::vector<fs::path> aside;
   for (const auto& entry : fs::directory_iterator(folder_, failure))
-    if (const std::string name = entry.path().filename().string(); is_aside(name) && (!best || best->name != name))
+    if (const std::string name = entry.path().filename().string();
+        is_aside(name) && !others_.contains(name) && (!best || best->name != name))
       aside.push_back(entry.path());
   for (const fs::path& path : aside)
     if (format.open(path.string())) BALEEN_TRY(format.remove(path.string()));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class CheckpointRoot {
   /// Then removes what an earlier process left unfinished.
   Status begin_writing(const ShardFormat& format);
 
+  /// Says which of the checkpoints that are there this run goes on from: those up to the step that it was resumed at;
+  /// none where it begins anew. With what it publishes these are its line. The rest is of other runs, or of the
+  /// same one before it went back, and stays. Returns how many stay.
+  std::size_t begin_line(std::optional<std::int64_t> resumed_at);
   /// Ascending steps. Incomplete ones are not among them.
   std::vector<FoundCheckpoint> list() const;
   /// Nothing where no checkpoint was saved yet. NOT_FOUND where `latest` names what is not there.
@@ -60,12 +65,15 @@ class CheckpointRoot {
   Status publish(const std::filesystem::path& partial, std::int64_t step, const ShardFormat& format);
   /// Names the checkpoint of a step, which is there.
   Status set_best(const BestCheckpoint& best, const ShardFormat& format);
-  /// Deletes all but the last `keep` (0: all stay) that can be opened, the latest and the best.
+  /// The best one, where it is of this run's line.
+  std::optional<BestCheckpoint> own_best() const;
+  /// Of this run's line, deletes all but the last `keep` (0: all stay) that can be opened, the latest and the best.
   Status prune(std::int64_t keep, const ShardFormat& format);
 
  private:
   std::filesystem::path folder_;
   int lock_ = -1;
+  std::set<std::string> others_;  ///< names of folders that are not of this run's line
 };
 
 /// Writes a small file all or nothing: beside it, synced, renamed, its folder synced.

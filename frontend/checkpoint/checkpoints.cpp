@@ -88,9 +88,20 @@ Status Checkpoints::meet() {
     groups = std::stoul(agreed.substr(agreed.find(' ')));
   }
   BALEEN_TRY(ready);
+  if (leads()) begin_line();
   groups_.resize(groups);
   BALEEN_TRY(take_memory());
   return parts_.link ? check_shared_folder() : Status();
+}
+
+/// What other runs have saved in the folder stays, and counts neither among what is kept nor as the best.
+void Checkpoints::begin_line() {
+  const bool is_new = first_ == 0;
+  const std::size_t others = root_.begin_line(is_new ? std::nullopt : std::optional(parts_.session.progress()));
+  if (others > 0 && is_new)
+    parts_.log.warning(root_.folder().string() + ": holds checkpoints of an earlier run (" + std::to_string(others) +
+                       "), which stay until one of the same step takes their place; go on with --resume, or name "
+                       "another folder");
 }
 
 Status Checkpoints::take_memory() {
@@ -201,7 +212,7 @@ Status Checkpoints::evaluated(double held_out_loss) {
 /// On rank 0. The loss of one that is still being written counts already.
 bool Checkpoints::is_lowest(double loss) const {
   if (lowest_) return loss < *lowest_;
-  const auto best = root_.best();
+  const auto best = root_.own_best();
   return !best || loss < best->loss;
 }
 

@@ -75,6 +75,7 @@ class Checkpoints {
   std::string key(const std::string& what) const { return "checkpoint/" + what; }
 
   Status meet();
+  void begin_line();
   Status take_memory();
   Status check_shared_folder();
   AgreedPoints::Wish wish(bool is_whole);

@@ -126,6 +126,41 @@ TEST_F(Root, PrunesAllButTheLastTheBestAndWhatIsNotItsOwn) {
   EXPECT_EQ(steps(root).size(), 5u);
 }
 
+/// A run that begins anew, or goes back, counts what it saves itself and what it went on from.
+TEST_F(Root, PrunesOfItsOwnLineAlone) {
+  {
+    CheckpointRoot root(path);
+    ASSERT_TRUE(root.begin_writing(format));
+    for (const std::int64_t step : {10, 20, 30, 40, 50}) save(root, step);
+    ASSERT_TRUE(root.set_best({"step-000000040", 0.5}, format));
+  }
+  {
+    CheckpointRoot back(path);
+    ASSERT_TRUE(back.begin_writing(format));
+    EXPECT_EQ(back.begin_line(20), 3u);
+    EXPECT_FALSE(back.own_best());
+    EXPECT_EQ(back.best()->name, "step-000000040");
+    for (const std::int64_t step : {25, 30, 35}) {
+      save(back, step, 2);
+      ASSERT_TRUE(back.prune(2, format));
+    }
+    EXPECT_EQ(steps(back), (std::vector<std::int64_t>{30, 35, 40, 50}));
+    EXPECT_EQ(number_in("step-000000030"), 2);
+    EXPECT_EQ(number_in("step-000000050"), 1);
+    ASSERT_TRUE(back.set_best({"step-000000035", 0.9}, format));
+    EXPECT_EQ(back.own_best()->loss, 0.9);
+  }
+  CheckpointRoot fresh(path);
+  ASSERT_TRUE(fresh.begin_writing(format));
+  EXPECT_EQ(fresh.begin_line(std::nullopt), 4u);
+  for (const std::int64_t step : {1, 2, 3}) {
+    save(fresh, step, 3);
+    ASSERT_TRUE(fresh.prune(1, format));
+  }
+  EXPECT_EQ(steps(fresh), (std::vector<std::int64_t>{3, 30, 35, 40, 50}));
+  EXPECT_EQ(**fresh.latest(), path / "step-000000003");
+}
+
 TEST_F(Root, LeavesTheBestAsItWasMeasured) {
   CheckpointRoot root(path);
   ASSERT_TRUE(root.begin_writing(format));
