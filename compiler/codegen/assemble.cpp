@@ -241,14 +241,22 @@ class Assembler {
     segment(s).push_back(instruction);
   }
 
+  /// The value that ops have computed, or that the host gives, of which this one is a view.
+  LowValue viewed(LowValue v) const {
+    for (LowOp op; (op = lowered_.values[v].producer) != kNone && lowered_.ops[op].means == LoweringKind::view;)
+      v = lowered_.ops[op].op.inputs[0];
+    return v;
+  }
+
   /// Its number in the program's list.
   std::uint32_t describe(LowValue v) {
     const auto [known, is_new] = described_.try_emplace(v, static_cast<std::uint32_t>(program_.operands.size()));
     if (!is_new) return known->second;
     const LoweredValue& value = lowered_.values[v];
-    OperandInfo info{value.name, {}, {}, value.dtype, value.held ? value.shape : Shape{0}, value.view.strides};
-    if (value.producer != kNone) {
-      const Op& op = lowered_.ops[value.producer].op;
+    const LoweredValue& from = lowered_.values[viewed(v)];
+    OperandInfo info{from.name, {}, {}, value.dtype, value.held ? value.shape : Shape{0}, value.view.strides};
+    if (from.producer != kNone) {
+      const Op& op = lowered_.ops[from.producer].op;
       info.op = title_of(op);
       info.where = op.where;
     }

@@ -49,6 +49,7 @@ Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64
   const std::string& best = *std::ranges::min_element(found, {}, [](const std::string& text) { return text[0]; });
   was_undone = best[0] != '0' + static_cast<char>(FirstNotFinite::Kind::stored);
   if (best.size() > 1) return ": " + best.substr(1);
+  if (!options.communicator) return std::string(": the results of each op were finite when it ran again");
   return std::string(": the results of each op were finite on each rank, so a sum over ranks was not");
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "parity/parity_run.hpp"
+#include "support/damaged_model.hpp"
 
 namespace baleen::test {
 namespace {
@@ -118,6 +119,36 @@ TEST_F(GivenNotFinite, ParametersAreNamedAndNotSaved) {
   EXPECT_NE(result.err.find(" before the step; "), std::string::npos) << result.err;
   EXPECT_EQ(result.err.find("are saved in"), std::string::npos) << result.err;
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+/// Ops read a bias, and a table that is tied, through views.
+TEST_F(GivenNotFinite, ParametersThatAreReadThroughViewsAreNamed) {
+  const TemporaryFolder folder;
+  const std::string features = folder.write(
+      "features.lua",
+      "local baleen = require 'baleen'\nlocal rows = {}\n"
+      "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+      "return baleen.job { model = baleen.nn.linear { name = 'l', out = 2 }, loss = baleen.nn.cross_entropy {},\n"
+      "  data = baleen.data.table { rows = rows, held_out = 0 }, batch = 4, steps = 2,\n"
+      "  optimizer = baleen.optimizer('sgd') }\n");
+  const std::string tokens = folder.write(
+      "tokens.lua",
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local table_of = nn.embedding { name = 'e', vocab = 12, dim = 4 }\n"
+      "return baleen.job { model = nn.sequential { table_of, nn.linear { name = 'l', tied_to = table_of } },\n"
+      "  loss = nn.cross_entropy {}, data = baleen.data.synthetic { context = 4, vocab = 12, rows = 16 },\n"
+      "  batch = 4, steps = 2, optimizer = baleen.optimizer('sgd') }\n");
+  for (const auto& [script, parameter] : std::vector<std::pair<std::string, std::string>>{
+           {features, "l.bias"}, {features, "l.weight"}, {tokens, "e.weight"}}) {
+    const std::string file = folder / "m.safetensors";
+    const ProcessResult saved = run_baleen({"run", script, "--save", file});
+    ASSERT_EQ(saved.exit_code, 0) << saved.err;
+    set_to_nan(file, parameter);
+    const ProcessResult result = run_baleen({"run", script, "--load", file});
+    EXPECT_EQ(result.exit_code, 6) << result.err;
+    EXPECT_NE(result.err.find(" numbers of `" + parameter + "` were NaN before the step; "), std::string::npos)
+        << result.err;
+  }
 }
 
 /// A step of a late update updates with the gradients of the step before, which were finite: so its parameters are
