@@ -15,15 +15,19 @@ local function measured(job, what, measure, output, fields)
   return total, weight
 end
 
---- Fails where the model gives fewer numbers for a row than there are classes.
+--- Fails where the model gives fewer numbers for a row than there are classes, or for a token than there are tokens.
 local function check_classes(job, output)
   local loss, data = job.loss, job.data
   if type(loss) ~= "table" or loss.kind ~= "cross_entropy" or loss.ignore_index then return end
-  if not data or not core.is_tensor(output) or output.rank == 0 or not target.is_class(job) then return end
-  local given = output.shape[output.rank]
-  if given >= data.classes then return end
-  core.fail(("the model gives %d numbers for a row, and the data has %d classes; give the last layer "
-    .. "`out = data.classes`"):format(given, data.classes), type(job.model) == "table" and job.model.where or job.where)
+  if not data or not core.is_tensor(output) or output.rank == 0 then return end
+  local given, place = output.shape[output.rank], type(job.model) == "table" and job.model.where or job.where
+  if target.is_class(job) and given < data.classes then
+    core.fail(("the model gives %d numbers for a row, and the data has %d classes; give the last layer "
+      .. "`out = data.classes`"):format(given, data.classes), place)
+  elseif target.is_token(job) and given < data.vocab then
+    core.fail(("the model gives %d numbers for a token, and the data has %d tokens; give the last layer "
+      .. "`out = data.vocab`, and embeddings `vocab = data.vocab`"):format(given, data.vocab), place)
+  end
 end
 
 --- The outputs of a named program, in the order of their names.

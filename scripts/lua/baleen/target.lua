@@ -19,6 +19,16 @@ function target.is_class(job)
   return found == job.target
 end
 
+--- Whether the job's target is a sequence of tokens, which the data's `vocab` counts: of data that counts in tokens.
+--- With fields of several kinds of ids it is the largest count of them.
+function target.is_token(job)
+  if job.data.unit ~= "tokens" or job.data.vocab <= 0 then return false end
+  for _, field in ipairs(job.data.fields) do
+    if field.name == job.target then return field.dtype == "int32" and #field.shape == 1 end
+  end
+  return false
+end
+
 --- Adds one for each schedule whose warm-up does not end within the job's steps.
 local function add_warm_ups(job, options, doubts)
   for name, value in pairs(options) do

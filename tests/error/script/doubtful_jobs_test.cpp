@@ -40,5 +40,19 @@ TEST_F(Scripts, TensorsThatNoMachineHolds) {
       script() + ":3: input `x`: [1099511627776, 1099511627776]" + message);
 }
 
+/// A target beyond the logits would end the run in its midst, when a batch first has it.
+TEST_F(Scripts, ModelsOfFewerTokensThanTheDataHas) {
+  const std::string job =
+      "local baleen = require 'baleen'\nlocal nn = baleen.nn\n"
+      "local data = baleen.data.synthetic { context = 8, vocab = 100 }\n"
+      "return baleen.job { data = data, batch = 2, steps = 1, optimizer = baleen.optimizer('sgd'),\n"
+      "  loss = nn.cross_entropy {}, model = nn.sequential {\n"
+      "    nn.embedding { vocab = 50, dim = 4 }, nn.linear { out = 50 } } }\n";
+  expect_refused(job,
+                 script() +
+                     ":5: the model gives 50 numbers for a token, and the data has 100 tokens; give the last layer "
+                     "`out = data.vocab`, and embeddings `vocab = data.vocab`");
+}
+
 }  // namespace
 }  // namespace baleen::test
