@@ -100,7 +100,7 @@ Result<std::vector<ProgramStep>> resolve_assigns(Lowered& lowered, std::vector<P
 
 /// Joins calls that are one bucket, lets each begin as soon as its last input is made (or in its place, where a
 /// strategy wants that), and appends the steps in which they are over: before the first reader, else at the end (of the
-/// loop's turn). All ranks come to the same order.
+/// loop's turn). What a call makes in a micro-batch is added to its sum right then. All ranks come to the same order.
 Result<std::vector<ProgramStep>> schedule_calls(Lowered& lowered, std::vector<ProgramStep> steps);
 
 /// Who runs updates of what is to be updated where it lies, and with which kernels.
