@@ -10,6 +10,9 @@
 namespace baleen {
 namespace {
 
+/// Of one update. More of them cost time to plan, and hide no more of the transfers.
+constexpr std::int64_t kMostPieces = 2048;
+
 /// Operands of a step, each once.
 std::set<LowValue> operands_of(const ProgramStep& step) {
   std::set<LowValue> all(step.reads.begin(), step.reads.end());
@@ -102,8 +105,8 @@ std::optional<UpdatePieces::Cut> UpdatePieces::cut_of(const ProgramStep& step) c
     widest = std::max<std::uint64_t>(widest, dtype_size(lowered_.values[v].dtype));
   }
   if (bytes == 0) return std::nullopt;
-  const Cut cut{
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / widest) / kStoredElements) * kStoredElements, all};
+  const std::int64_t asked = std::max(static_cast<std::int64_t>(bytes / widest), all / kMostPieces);
+  const Cut cut{std::max<std::int64_t>(1, asked / kStoredElements) * kStoredElements, all};
   return cut.piece < all ? std::optional(cut) : std::nullopt;
 }
 
