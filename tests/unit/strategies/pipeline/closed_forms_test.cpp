@@ -146,7 +146,7 @@ TEST(Tables, KnowTheRankOfEveryStage) {
 TEST(Tables, RefuseChunksThatTheyHaveNot) {
   EXPECT_NE(make_table(Kind::gpipe, {2, 4, 2}).error().message.find("leave it out"), std::string::npos);
   EXPECT_NE(make_table(Kind::zero_bubble_v, {2, 4, 3}).error().message.find("set chunks = 2"), std::string::npos);
-  EXPECT_NE(make_table(Kind::interleaved, {4, 6, 2}).error().message.find("gradient_accumulation_steps = 8"),
+  EXPECT_NE(make_table(Kind::interleaved, {4, 6, 2}).error().message.find("`micro_batches` of parallel.pipeline, to 8"),
             std::string::npos);
 }
 
