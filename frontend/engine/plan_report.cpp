@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include "core/runtime/session_memory.hpp"
 #include "frontend/engine/device_limits.hpp"
@@ -302,7 +301,6 @@ Json json_of(const PlannedClass& one, bool with_device) {
         {{"category", part.category}, {"axes", part.axes}, {"bytes", part.bytes}, {"whole_bytes", part.whole}});
   json["process_bytes"] = one.process;
   json["host_bytes"] = one.host.total();
-  if (one.host_memory < std::numeric_limits<std::uint64_t>::max()) json["host_memory_bytes"] = one.host_memory;
   json["program_bytes"] = one.program_bytes;
   json["unread_file_bytes"] = one.unread_files;
   Json& forms = json["closed_forms"] = Json::array();

@@ -73,8 +73,8 @@ class Offload : public Strategy {
     const double piece = std::ceil(settings.number("piece_mb") * 1048576 / BALEEN_PIECE_BYTES);
     options.piece_bytes = static_cast<std::uint64_t>(piece) * BALEEN_PIECE_BYTES;
     options.tile_bytes = static_cast<std::uint64_t>(settings.number("tile_mb") * 1048576);
-    if (settings.number("tile_mb") > 0 && options.tile_bytes < 1024)
-      return invalid("`tile_mb` is less than a KiB; take a greater one, or 0 for no tiles");
+    if (settings.number("tile_mb") > 0 && options.tile_bytes == 0)
+      return invalid("`tile_mb` is less than a byte; take a greater one, or 0 for no tiles");
     options.delays_update = settings.boolean("delay_update");
     options.updates_on_host = settings.text("update") == "host";
     options.ahead = static_cast<std::uint32_t>(settings.integer("ahead"));

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
             {"ranks.toml:", "`states` is empty and no other option names anything"}},
         Bad{"TilesOfAByte",
             offloaded_to("host", "", "tile_mb = 1e-9\n"),
-            {"ranks.toml:", "`tile_mb` is less than a KiB"}},
+            {"ranks.toml:", "`tile_mb` is less than a byte"}},
         Bad{"DelayWithoutBackwardPassesToHideIn",
             offloaded_to("host", "", "delay_update = true\n"),
             {"strategy `offload`, schedule: `delay_update` hides an update", "here are 2;",

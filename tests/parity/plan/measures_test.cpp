@@ -152,8 +152,9 @@ TEST(PlannedOffload, IsAdvisedWherePlansDoNotFit) {
   EXPECT_EQ(refused.exit_code, 3);
   const nlohmann::json best = nlohmann::json::parse(refused.out)["advice"]["tried"].at(0);
   EXPECT_TRUE(best["fits"].get<bool>()) << best;
-  EXPECT_EQ(best["changes"], nlohmann::json{"strategy `offload` beside the others"});
-  const ProcessResult taken = plan(strategy("offload"));
+  EXPECT_EQ(best["changes"], nlohmann::json{"strategy `offload` with `as_needed` = true beside the others"})
+      << "it moves least";
+  const ProcessResult taken = plan(strategy("offload", "as_needed = true\n"));
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   EXPECT_EQ(number(nlohmann::json::parse(taken.out)["classes"][0]["planned_bytes"], "total"),
             number(best, "total_bytes"));
