@@ -56,6 +56,11 @@ OffloadStore::~OffloadStore() {
   if (store_) table_->destroy(store_);
 }
 
+void mark_in_place(const Executable& program, std::vector<OutsideSlot>& slots) {
+  for (const AddressSource& source : program.sources)
+    if (source.arena == AddressSource::Arena::slot) slots.at(source.slot).is_in_place = true;
+}
+
 Status OffloadStore::reserve(const std::vector<OutsideSlot>& slots) {
   std::vector<baleen_offload_slot_t> list;
   for (const OutsideSlot& slot : slots) list.push_back({sizeof(baleen_offload_slot_t), abi(slot.name), slot.bytes});

@@ -14,6 +14,9 @@
 
 namespace baleen {
 
+/// Sets `is_in_place` of the slots that the program uses where they lie. `slots`: all of them, by number.
+void mark_in_place(const Executable& program, std::vector<OutsideSlot>& slots);
+
 /// Owns a store. It outlives the runs of programs that use it; the memory of what is moved outlives it. [one thread]
 class OffloadStore {
  public:

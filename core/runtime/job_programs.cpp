@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/execute/offload_store.hpp"
 #include "core/execute/persistent_layout.hpp"
 
 namespace baleen {
@@ -82,9 +83,7 @@ std::vector<OutsideSlot> JobPrograms::all_slots() const {
   for (const PersistentBuffer& buffer : persistent.buffers)
     if (buffer.is_offloaded()) slots.push_back({buffer.spec.name, buffer.bytes});
   for (OutsideSlot& own : outside()) slots.push_back(std::move(own));
-  for (const JobProgram& one : programs)
-    for (const AddressSource& source : one.program.executable().sources)
-      if (source.arena == AddressSource::Arena::slot) slots.at(source.slot).is_in_place = true;
+  for (const JobProgram& one : programs) mark_in_place(one.program.executable(), slots);
   return slots;
 }
 

@@ -120,6 +120,9 @@ class Session {
   const PersistentLayout& persistent() const;
   Status read_tensor(const std::string& name, void* data, std::uint64_t bytes);
   Status write_tensor(const std::string& name, const void* data, std::uint64_t bytes);
+  /// A parameter of which some rank stores a number that is not finite, the same on all ranks; "": there is none.
+  /// Collective over all ranks.
+  Result<std::string> damaged_parameter();
   /// What this rank alone stores of it, row-major in its piece. Any rank may call it at any time.
   Result<std::vector<std::byte>> read_own(const std::string& name);
   /// Bytes of that piece from `from` on, as many as the span has: to the host, and back to the device.

@@ -71,9 +71,6 @@ struct Session::Impl : JobPrograms {
   void settle_transfers();
   Status run(Program& program, std::uint64_t step, InstructionWatch* watch, std::function<Status()> gate = {});
   Status run(Program& program, std::uint64_t step) { return run(program, step, options.watch); }
-  /// Behind a step of late updates that is not finite, of which it has updated nothing: sets `was_undone` if all
-  /// parameters of all ranks are finite.
-  Status look_at_parameters(Session& session);
   /// At the gate of a step: keeps what there was before it if it has gone wrong.
   Status keep_if_not_finite(const Program& program);
   /// The gate of a program that trains; empty where a step that is not finite does not end the run.

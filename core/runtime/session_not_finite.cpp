@@ -53,25 +53,27 @@ Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64
   return std::string(": the results of each op were finite on each rank, so a sum over ranks was not");
 }
 
-Status Session::Impl::look_at_parameters(Session& session) {
-  bool is_finite = true;
-  for (const PersistentBuffer& buffer : persistent.buffers) {
-    if (buffer.spec.role != Role::parameter || !is_finite) continue;
-    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, session.read_own(buffer.spec.name));
-    const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(buffer.spec.type.dtype));
-    is_finite = std::ranges::all_of(numbers_of({buffer.spec.type.dtype, {count}, std::move(bytes)}),
-                                    [](double number) { return std::isfinite(number); });
+Result<std::string> Session::damaged_parameter() {
+  std::string damaged;
+  for (const PersistentBuffer& buffer : impl_->persistent.buffers) {
+    const baleen_dtype_t dtype = buffer.spec.type.dtype;
+    if (buffer.spec.role != Role::parameter || !is_floating(dtype) || !damaged.empty()) continue;
+    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, read_own(buffer.spec.name));
+    const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(dtype));
+    if (std::ranges::any_of(numbers_of({dtype, {count}, std::move(bytes)}), [](double x) { return !std::isfinite(x); }))
+      damaged = buffer.spec.name;
   }
-  BALEEN_TRY_ASSIGN(const std::vector<std::string> all, of_all_ranks(is_finite ? "finite" : "no"));
-  was_undone = std::ranges::count(all, "finite") == std::ssize(all);
-  return {};
+  BALEEN_TRY_ASSIGN(const std::vector<std::string> all, impl_->of_all_ranks(damaged));
+  const auto first = std::ranges::find_if(all, [](const std::string& name) { return !name.empty(); });
+  return first == all.end() ? std::string() : *first;
 }
 
 Result<std::string> Session::Impl::take_back(Session& session) {
   const bool was_whole = std::exchange(is_whole, false);  // until it is taken back
   std::string where;
   if (session.is_late()) {
-    BALEEN_TRY(look_at_parameters(session));
+    BALEEN_TRY_ASSIGN(const std::string damaged, session.damaged_parameter());
+    was_undone = damaged.empty();
   } else {
     BALEEN_TRY_ASSIGN(where, repeat_step());
   }

@@ -1,10 +1,7 @@
 /// \file `baleen evaluate`: the held-out loss and metrics of a trained model, without training.
-#include <algorithm>
 #include <cmath>
 
-#include "baleen/dtype.hpp"
 #include "core/log/printed.hpp"
-#include "core/runtime/host_tensor.hpp"
 #include "frontend/cli/commands.hpp"
 #include "frontend/cli/exit_code.hpp"
 #include "frontend/cli/launch_run.hpp"
@@ -27,25 +24,15 @@ Status print(const EvaluateOptions& options, const Facts& facts, std::int64_t ro
   return flush_output();
 }
 
-/// " (parameter `x` holds numbers that are not finite)", of what this rank stores; "" where all are.
-Result<std::string> damaged_parameter(Session& session) {
-  for (const PersistentBuffer& buffer : session.persistent().buffers) {
-    const baleen_dtype_t dtype = buffer.spec.type.dtype;
-    if (buffer.spec.role != Role::parameter || !is_floating(dtype)) continue;
-    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, session.read_own(buffer.spec.name));
-    const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(dtype));
-    if (std::ranges::any_of(numbers_of({dtype, {count}, std::move(bytes)}), [](double x) { return !std::isfinite(x); }))
-      return " (the parameter `" + buffer.spec.name + "` holds numbers that are not finite)";
-  }
-  return std::string();
-}
-
+/// Collective over all ranks, which have the same facts.
 Status check_finite(const Facts& facts, Session& session, const std::string& model) {
   for (const auto& [name, number] : facts) {
     if (std::isfinite(number)) continue;
-    BALEEN_TRY_ASSIGN(const std::string parameter, damaged_parameter(session));
+    BALEEN_TRY_ASSIGN(const std::string parameter, session.damaged_parameter());
+    const std::string why =
+        parameter.empty() ? "" : " (the parameter `" + parameter + "` holds numbers that are not finite)";
     return Error{BALEEN_DAMAGED,
-                 "`" + name + "` is " + (std::isnan(number) ? "NaN" : "infinite") + parameter +
+                 "`" + name + "` is " + (std::isnan(number) ? "NaN" : "infinite") + why +
                      "; `on_nan = \"continue\"` in the job prints such numbers all the same",
                  model};
   }
@@ -76,8 +63,9 @@ Status evaluate(const EvaluateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(const auto run,
                     Run::create(options, setup, std::move(prepared), flags, false, std::move(described)));
   BALEEN_TRY_ASSIGN(const Facts facts, run->evaluate(batches));
+  const Status finite = takes_all ? Status() : check_finite(facts, run->session(), options.load.string());
   if (setup.link && setup.link->place().rank != 0) return {};
-  if (!takes_all) BALEEN_TRY(check_finite(facts, run->session(), options.load.string()));
+  BALEEN_TRY(finite);
   return print(options, facts, batches > 0 && batches <= held_out / batch ? batches * batch : held_out);
 }
 

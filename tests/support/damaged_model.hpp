@@ -13,8 +13,8 @@
 
 namespace baleen::test {
 
-/// Makes the first number of a tensor in a file of safetensors, fp32, NaN.
-inline void set_to_nan(const std::string& file, const std::string& tensor) {
+/// Makes a number of a tensor in a file of safetensors, fp32, NaN; the first of it unless told.
+inline void set_to_nan(const std::string& file, const std::string& tensor, std::size_t number = 0) {
   const std::string text = read_file(file);
   std::uint64_t header = 0;
   std::memcpy(&header, text.data(), sizeof header);
@@ -24,7 +24,7 @@ inline void set_to_nan(const std::string& file, const std::string& tensor) {
   const std::size_t begin = std::stoul(text.substr(text.find(key, name) + key.size()));
   const float bad = std::numeric_limits<float>::quiet_NaN();
   std::fstream out(file, std::ios::binary | std::ios::in | std::ios::out);
-  out.seekp(static_cast<std::streamoff>(sizeof header + header + begin));
+  out.seekp(static_cast<std::streamoff>(sizeof header + header + begin + number * sizeof(float)));
   out.write(reinterpret_cast<const char*>(&bad), sizeof bad);
   ASSERT_TRUE(out.flush());
 }

@@ -56,6 +56,20 @@ TEST_F(Evaluate, NamesTheParameterThatIsNotFinite) {
   EXPECT_NE(all.out.find("nan"), std::string::npos) << all.out;
 }
 
+#ifdef BALEEN_TEST_ZERO
+/// The second rank stores the number.
+TEST_F(Evaluate, NamesAParameterThatAnotherRankStores) {
+  const std::string file = folder_ / "m.safetensors", script = job("0.5");
+  ASSERT_EQ(run_baleen({"run", script, "--save", file}).exit_code, 0);
+  set_to_nan(file, "l.weight", 3);
+  const std::string manifest = folder_.write(
+      "two.toml", manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"zero\"\nstage = 3\nreplicate_below = 1\n"));
+  const ProcessResult result = run_baleen({"evaluate", script, "--manifest", manifest, "--load", file});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("is NaN (the parameter `l.weight` holds numbers"), std::string::npos) << result.err;
+}
+#endif
+
 /// The first one is told; the run goes on, and is saved.
 TEST_F(Evaluate, OfATrainingTellsThatItsLossIsNotFinite) {
   std::string text = read_file(job("0.5"));

@@ -144,8 +144,7 @@ void Workbench::open(const StoreChoice& store) {
   for (const PersistentBuffer& one : layout_.buffers)
     if (one.is_offloaded()) slots.push_back({one.spec.name, one.bytes});
   for (const OutsideSlot& own : program_->executable().outside) slots.push_back(own);
-  for (const AddressSource& source : program_->executable().sources)
-    if (source.arena == AddressSource::Arena::slot) slots.at(source.slot).is_in_place = true;
+  mark_in_place(program_->executable(), slots);
   take(store_->reserve(slots, std::vector<std::uint32_t>(slots.size())));
   if (host_) cores_ = take(HostCores::create(*device_, *host_, program_->executable().beside_bytes));
 }
