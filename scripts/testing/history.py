@@ -1,9 +1,11 @@
-"""The cases that failed lately on this machine, in any checkout: they run first, so what breaks again shows at once."""
+"""What earlier runs on this machine, in any checkout, found: the cases that failed lately run first, so what breaks again
+shows at once; and the ones that passed at a commit need not run again where somebody goes on with a run."""
 import collections
 import datetime
 import fcntl
 import os
 import pathlib
+import subprocess
 
 # Older failures say little of today's tree.
 DAYS = 60
@@ -11,9 +13,9 @@ DAYS = 60
 FIRST = 40
 
 
-def default_path():
+def default_path(name="failed_cases.txt"):
     cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(cache) / "baleen" / "failed_cases.txt"
+    return pathlib.Path(cache) / "baleen" / name
 
 
 class History:
@@ -49,6 +51,54 @@ class History:
                 file.truncate(0)
                 file.write("\n".join(lines) + "\n")
         except (OSError, UnicodeError):
+            pass
+
+
+def _git(root, *words):
+    return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+
+
+class Passed:
+    """A file of lines `date commit stage name`, tabs between, of cases that passed. Of a tree with changes that are not
+    committed nothing is noted."""
+
+    def __init__(self, root, path=None, today=None):
+        self.root = root
+        self.path = pathlib.Path(path or default_path("passed_cases.txt"))
+        self.today = today or datetime.date.today()
+
+    def _lines(self):
+        try:
+            lines = [line.split("\t") for line in self.path.read_text().splitlines()]
+        except (OSError, UnicodeError):
+            return []
+        since = (self.today - datetime.timedelta(days=DAYS)).isoformat()
+        return [line for line in lines if len(line) == 4 and line[0] >= since]
+
+    def since(self, commit, stage):
+        """Names of the stage's cases that passed at this commit or at one that descends from it. ValueError: there is no
+        such commit."""
+        if _git(self.root, "rev-parse", "--verify", "--quiet", commit + "^{commit}").returncode != 0:
+            raise ValueError(commit)
+        lines = [line for line in self._lines() if line[2] == stage]
+        later = {at for at in {line[1] for line in lines}
+                 if _git(self.root, "merge-base", "--is-ancestor", commit, at).returncode == 0}
+        return {line[3] for line in lines if line[1] in later}
+
+    def add(self, stage, names):
+        head = _git(self.root, "rev-parse", "HEAD").stdout.strip()
+        changed = _git(self.root, "status", "--porcelain", "--untracked-files=no")
+        if not names or not head or changed.returncode != 0 or changed.stdout:
+            return
+        noted = {tuple(line[1:]) for line in self._lines()}
+        lines = [f"{self.today.isoformat()}\t{head}\t{stage}\t{name}" for name in names if (head, stage, name) not in noted]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            kept = ["\t".join(line) for line in self._lines()]
+            written = self.path.with_suffix(f".{os.getpid()}")
+            written.write_text("".join(line + "\n" for line in kept + lines))
+            written.replace(self.path)
+        except OSError:
             pass
 
 

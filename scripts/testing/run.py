@@ -58,6 +58,7 @@ class Run:
         self.stood_still = []
         self.suites, self.names, self.patterns = set(), set(), patterns.Patterns()
         self.history = history.History()
+        self.passed = history.Passed(ROOT)
 
     def environment(self, stage):
         return dict(os.environ, CCACHE_STATSLOG=str(self.folder / f"ccache_{stage.name.replace(' ', '_')}.log"),
@@ -118,6 +119,11 @@ class Run:
         wanted, left_out = selection.chosen(cases, stage, self.options.seed)
         wanted = selection.in_part([(number, name) for number, name in wanted if name], self.options.part)
         self.left_out += left_out
+        before = self.passed_before(stage)
+        resumed = sum(name in before for _, name in wanted)
+        wanted = [(number, name) for number, name in wanted if name not in before]
+        if resumed and not wanted:
+            return True
         often = set(self.history.often())
         first = [listed[number - 1][0] for number, name in wanted if name in often]
         history.run_first(build, first)
@@ -137,6 +143,7 @@ class Run:
         if left < 24 * 3600 - 120:
             command += ["--stop-time", stop.strftime("%H:%M:%S")]
         of_part = "" if self.options.part[1] == 1 else " of part {} of {}".format(*self.options.part)
+        of_part += f", {resumed} passed before" if resumed else ""
         with standstill.Watch() as watch:
             done = self.step(f"{stage.name} tests", command, self.environment(stage),
                              lambda: f"{len(wanted)} cases{of_part}, {left_out} left out by the sample, {len(first)} that failed lately first")
@@ -146,7 +153,16 @@ class Run:
                 cases = self.again(stage, cases, [name for name, _ in listed], sum(lost for _, lost in watch.standstills))
             self.history.add([case.name for case in cases if case.status == "failed"])
             self.cases += cases
+            self.note_passed(stage, [case.name for case in cases if case.status == "passed"])
         return done
+
+    def passed_before(self, stage):
+        """The cases of a stage that need not run again; of one without cases, a case without a name."""
+        return self.passed.since(self.options.resume, stage.name) if self.options.resume else set()
+
+    def note_passed(self, stage, names):
+        if self.options.level == "all":
+            self.passed.add(stage.name, names)
 
     def again(self, stage, cases, names, lost):
         """The cases of a stage with those that failed run once more: for `lost` seconds the machine stood still, and it
@@ -215,11 +231,17 @@ class Run:
         if not stages:
             raise SystemExit(f"error: the level {options.level} has no stage `{options.stage}`")
         for stage in stages:
+            if "" in self.passed_before(stage):
+                continue
             if stage.command:
                 if not options.arguments and not options.target:
-                    self.step(stage.name, [ROOT / stage.command[0], *stage.command[1:]])
-            elif self.compile(stage) and not stage.builds_only:
-                self.test(stage)
+                    if self.step(stage.name, [ROOT / stage.command[0], *stage.command[1:]]):
+                        self.note_passed(stage, [""])
+            elif self.compile(stage):
+                if not stage.builds_only:
+                    self.test(stage)
+                elif not options.target:
+                    self.note_passed(stage, [""])
         self.judge()
         self.finish()
 
@@ -247,11 +269,20 @@ def main():
     parser.add_argument("--stage", default="", help="only this stage")
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N",
                         help="of the cases of each stage, the K-th of N parts")
+    parser.add_argument("--resume", default="", metavar="COMMIT",
+                        help="leave out what passed at COMMIT or later, in runs of --all on this machine")
     parser.add_argument("--target", action="append", default=[], help="build only this target; repeatable")
     parser.add_argument("arguments", nargs="*", help="for ctest, instead of the level's selection of cases")
     options = parser.parse_args()
     if options.seed is None:
         options.seed = head_number()
+    if options.resume:
+        if options.level != "all":
+            parser.error("--resume goes on with a run of --all")
+        try:
+            history.Passed(ROOT).since(options.resume, "")
+        except ValueError:
+            parser.error(f"--resume: there is no commit `{options.resume}`")
     Run(options).all()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests of scripts/testing: which cases of a build run, in which order, and what fails a run.
 
-Usage: testing_test.py [Samples | Order | Skips | Suites | Patterns | Results | Standstills]
+Usage: testing_test.py [Samples | Order | Resumes | Skips | Suites | Patterns | Results | Standstills]
 """
 import datetime
 import re
@@ -139,6 +139,67 @@ class Order(unittest.TestCase):
         (build / "Testing/Temporary/CTestCostData.txt").write_text(f"{names[3]} 1 0.5\n---\n{names[10]}\n")
         history.run_first(build, last)
         self.assertEqual(set(self.began(build)[:3]), {names[10], *last})
+
+
+class Resumes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree, self.file = Path(folder.name) / "tree", Path(folder.name) / "cache" / "passed_cases.txt"
+        self.git("init", "--quiet", str(self.tree), at=folder.name)
+        self.first = self.commit("one")
+
+    def git(self, *words, at=None):
+        return subprocess.run(["git", "-C", str(at or self.tree), "-c", "user.name=n", "-c", "user.email=e", *words], check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    def commit(self, text):
+        (self.tree / "file").write_text(text)
+        self.git("add", "file")
+        self.git("commit", "--quiet", "-m", text)
+        return self.git("rev-parse", "HEAD")
+
+    def passed(self, today=datetime.date(2026, 12, 1)):
+        return history.Passed(self.tree, self.file, today)
+
+    def test_what_passed_at_a_commit_or_later_is_known_of_its_stage(self):
+        self.passed().add("release", ["a/Case", "b/Case of words"])
+        second = self.commit("two")
+        self.passed().add("release", ["c/Case"])
+        self.passed().add("asan", ["d/Case"])
+        self.assertEqual(self.passed().since(self.first, "release"), {"a/Case", "b/Case of words", "c/Case"})
+        self.assertEqual(self.passed().since(second, "release"), {"c/Case"})
+        self.assertEqual(self.passed().since("HEAD~1", "asan"), {"d/Case"})
+
+    def test_of_a_changed_tree_nothing_is_noted(self):
+        (self.tree / "file").write_text("changed")
+        self.passed().add("release", ["a/Case"])
+        self.assertEqual(self.passed().since(self.first, "release"), set())
+
+    def test_of_another_branch_nothing_counts(self):
+        self.commit("aside")
+        self.passed().add("release", ["a/Case"])
+        self.git("reset", "--quiet", "--hard", self.first)
+        second = self.commit("two")
+        self.assertEqual(self.passed().since(second, "release"), set())
+        self.assertEqual(self.passed().since(self.first, "release"), {"a/Case"})
+
+    def test_an_unknown_commit_is_refused(self):
+        for wrong in ("nowhere", "0" * 40):
+            with self.assertRaises(ValueError, msg=wrong):
+                self.passed().since(wrong, "release")
+
+    def test_each_is_noted_once_and_the_old_are_forgotten(self):
+        old = datetime.date(2026, 12, 1) - datetime.timedelta(days=history.DAYS + 1)
+        self.passed(old).add("release", ["a/Old"])
+        for _ in range(3):
+            self.passed().add("release", ["a/New"])
+        self.assertEqual([line.split("\t")[2:] for line in self.file.read_text().splitlines()], [["release", "a/New"]])
+
+    def test_a_file_that_cannot_be_read_says_nothing(self):
+        self.file.parent.mkdir()
+        self.file.write_bytes(b"2026-12-01\t\xff\n")
+        self.assertEqual(self.passed().since(self.first, "release"), set())
 
 
 class Skips(unittest.TestCase):
