@@ -168,7 +168,8 @@ set(BALEEN_PLACES_WAITING 2)
 # GoogleTest program, its cases in ctest. Each case has the label of its kind besides the given ones, and the target
 # tests_<kind> builds the program.
 # OPTIMISED: a unit or error suite that the release build runs at each landing; all others are run by the sanitizers' build
-# only. WAITS: its cases mostly wait. ALONE: nothing else runs beside. SAMPLE: of every k cases one runs at each landing, another one the next time.
+# only. WAITS: its cases mostly wait. ALONE: nothing else runs beside. SAMPLE: of every k cases scripts/test.sh runs one, and
+# a landing one of every k * THINS (scripts/testing/plan.py), another one the next time.
 # NUMERIC: the cases of a unit suite whose names match compute much, which takes twenty times as long with sanitizers: the
 # release build runs them all at each landing, and the sanitizers' build one of eight.
 function(baleen_add_test)

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kStep = "step-", kPartial = ".partial-", kToken = ".seen-", kAside = ".best";
+constexpr std::string_view kStep = "step-", kPartial = ".partial-", kToken = ".seen-", kAside = ".best",
+                           kEarlier = ".earlier-";
 constexpr std::size_t kDigits = 9;
 constexpr const char *kLatest = "latest", *kBest = "best", *kLock = ".lock";
 
@@ -50,6 +51,11 @@ std::string aside_of(const std::string& name) { return name + std::string(kAside
 
 bool is_aside(const std::string& name) {
   return name.ends_with(kAside) && step_of(name.substr(0, name.size() - kAside.size()));
+}
+
+/// Of one of an earlier run, once this run has saved that step.
+std::string earlier_of(const std::string& name, std::size_t number) {
+  return name + std::string(kEarlier) + std::to_string(number);
 }
 
 /// Whether CheckpointRoot::partial gives such names.
@@ -165,8 +171,7 @@ Result<std::optional<fs::path>> CheckpointRoot::latest() const {
   BALEEN_TRY_ASSIGN(std::string name, file_text(file));
   while (!name.empty() && name.back() == '\n') name.pop_back();
   if (step_of(name))
-    for (const fs::path& path : {folder_ / name, folder_ / aside_of(name)})
-      if (fs::is_directory(path, failure)) return std::optional(path);
+    if (const auto places = places_of(name); !places.empty()) return std::optional(places.front());
   std::string known;
   for (const FoundCheckpoint& one : list()) known += (known.empty() ? "" : ", ") + one.path.filename().string();
   return Error{BALEEN_NOT_FOUND,
@@ -195,15 +200,45 @@ std::optional<BestCheckpoint> CheckpointRoot::own_best() const {
   return best && others_.contains(best->name) ? std::nullopt : best;
 }
 
+std::vector<fs::path> CheckpointRoot::places_of(const std::string& name) const {
+  std::error_code failure;
+  std::vector<fs::path> places;
+  for (const fs::path& path : {folder_ / name, folder_ / aside_of(name)})
+    if (fs::is_directory(path, failure)) places.push_back(path);
+  std::size_t last = 0;
+  while (fs::is_directory(folder_ / earlier_of(name, last + 1), failure)) ++last;
+  if (last > 0) places.push_back(folder_ / earlier_of(name, last));
+  return places;
+}
+
+Status CheckpointRoot::keep_earlier(const std::string& folder) {
+  std::error_code failure;
+  std::size_t number = 1;
+  const std::string name = is_aside(folder) ? folder.substr(0, folder.size() - kAside.size()) : folder;
+  while (fs::exists(folder_ / earlier_of(name, number), failure)) ++number;
+  const fs::path kept = folder_ / earlier_of(name, number);
+  if (::rename((folder_ / folder).c_str(), kept.c_str()) != 0) return system_error("cannot be made from " + folder, kept);
+  others_.erase(folder);
+  return sync_folder(folder_);
+}
+
+Status CheckpointRoot::make_place(const std::string& name) {
+  // The best stays what was measured. `latest` and `best` find it under its other name from this moment on.
+  if (const auto best = this->best(); best && best->name == name) {
+    const fs::path aside = folder_ / aside_of(name);
+    if (::rename((folder_ / name).c_str(), aside.c_str()) != 0)
+      return system_error("cannot be made from " + name, aside);
+    if (others_.erase(name) > 0) others_.insert(aside_of(name));
+    return sync_folder(folder_);
+  }
+  std::error_code failure;
+  return others_.contains(name) && fs::exists(folder_ / name, failure) ? keep_earlier(name) : Status();
+}
+
 Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const ShardFormat& format) {
   const fs::path target = folder_ / name_of(step);
   BALEEN_TRY(sync_folder(partial));
-  // The best stays what was measured. `latest` and `best` find it under its other name from this moment on.
-  if (const auto best = this->best(); best && best->name == name_of(step)) {
-    const fs::path aside = folder_ / aside_of(best->name);
-    if (::rename(target.c_str(), aside.c_str()) != 0) return system_error("cannot be made from " + best->name, aside);
-    BALEEN_TRY(sync_folder(folder_));
-  }
+  BALEEN_TRY(make_place(name_of(step)));
   if (::rename(partial.c_str(), target.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) return system_error("cannot rename to its place", target);
     // One of this step is there. The two change places at once, so that there is one at any time.
@@ -213,14 +248,16 @@ Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const
     BALEEN_TRY(format.remove(partial.string()));
   }
   BALEEN_TRY(sync_folder(folder_));
-  others_.erase(name_of(step));
   return replace_file(folder_ / kLatest, name_of(step) + "\n");
 }
 
 Status CheckpointRoot::set_best(const BestCheckpoint& best, const ShardFormat& format) {
   const fs::path earlier = folder_ / aside_of(best.name);
   std::error_code failure;
-  if (fs::is_directory(earlier, failure)) BALEEN_TRY(format.remove(earlier.string()));
+  if (others_.contains(earlier.filename().string()))
+    BALEEN_TRY(keep_earlier(earlier.filename().string()));
+  else if (fs::is_directory(earlier, failure))
+    BALEEN_TRY(format.remove(earlier.string()));
   return replace_file(folder_ / kBest, nlohmann::json{{"name", best.name}, {"held_out_loss", best.loss}}.dump() + "\n");
 }
 

@@ -29,7 +29,8 @@ struct BestCheckpoint {
 ///
 /// What is there: `step-000000200/` (a checkpoint), `latest` and `best` (names, written behind it), `.lock`, and while
 /// one is written `.partial-step-000000200-<attempt>/`. At a start `.seen-<job>`. `step-000000200.best/`: the best one,
-/// where another of its step was saved behind it.
+/// where another of its step was saved behind it. `step-000000200.earlier-1/`: one of an earlier run, where this
+/// one saved that step; nothing deletes it.
 class CheckpointRoot {
  public:
   explicit CheckpointRoot(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -61,7 +62,7 @@ class CheckpointRoot {
   std::filesystem::path partial(std::int64_t step, const std::string& attempt) const;
 
   /// The committed `partial` becomes the checkpoint of that step, in the place of one that is there, then `latest`. One
-  /// that is the best stays beside it. Synced.
+  /// that is the best, or not of this run's line, stays beside it. Synced.
   Status publish(const std::filesystem::path& partial, std::int64_t step, const ShardFormat& format);
   /// Names the checkpoint of a step, which is there.
   Status set_best(const BestCheckpoint& best, const ShardFormat& format);
@@ -71,6 +72,13 @@ class CheckpointRoot {
   Status prune(std::int64_t keep, const ShardFormat& format);
 
  private:
+  /// Folders that stand for a name: itself, and where it was moved. Those that are there, the best choice first.
+  std::vector<std::filesystem::path> places_of(const std::string& name) const;
+  /// Moves what is at the place of this step's checkpoint away, where it has to stay.
+  Status make_place(const std::string& name);
+  /// Renames one of another line to the first free `NAME.earlier-N`.
+  Status keep_earlier(const std::string& folder);
+
   std::filesystem::path folder_;
   int lock_ = -1;
   std::set<std::string> others_;  ///< names of folders that are not of this run's line

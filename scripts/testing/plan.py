@@ -3,6 +3,8 @@ from dataclasses import dataclass, field
 
 SANITIZED = "^(unit|error)$"
 RARE = "^(slow|gpu|bench)$"
+# A landing runs one of so many cases of what scripts/test.sh runs of a matrix, so that a warm one takes 15 minutes.
+THINS = 2
 # Suites that run on another architecture too: graphs, gradients, and the kernels of the processor.
 FOREIGN = ["graph", "ops", "unit.cpu"]
 ASAN = {
@@ -26,6 +28,7 @@ class Stage:
     names: str = ""  # and its name matches
     without_names: str = ""  # and does not match
     sampled: bool = False  # of a matrix, only the part of the day
+    thins: int = 1  # and of that part one of so many
     sanitizes: bool = False  # its build has sanitizers
     builds_only: bool = False
     command: list = field(default_factory=list)  # instead of a build: a program of this repository, run as it is
@@ -47,14 +50,14 @@ def stages(level, has_cuda):
     if level == "ci":
         # These three checks double the time that everything takes to compile, and two of them find on this processor what
         # AddressSanitizer finds as well.
-        asan.folder = "landing_asan"
+        asan.folder, asan.thins = "landing_asan", THINS
         asan.configure = asan.configure + ["-DBALEEN_SANITIZE_EXCEPT=null,alignment,object-size"]
     if level == "small":
         return [Stage("release", "release", configure=require, sampled=True)]
     if level == "ci":
         # What the sanitizers run is not run again without them, except what they cannot run. Less optimising saves a fifth of
         # the time from nothing; in a folder of their own, so that nobody's build begins anew.
-        release = Stage("release", "release", folder="landing", sampled=True, targets=["tests_landing"],
+        release = Stage("release", "release", folder="landing", sampled=True, thins=THINS, targets=["tests_landing"],
                         configure=require + ["-DBALEEN_CORE_OPTIMISATION=-O1", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG"])
         release.without = "^(slow|gpu|bench|sanitized)$"
         return [asan, release]

@@ -1,5 +1,6 @@
-"""Which cases of a build run. A case with the label sample_K belongs to a matrix of which the small levels run every K-th
-case: which ones, the seed decides, and K seeds that follow each other run them all. The label numeric_K says the same of
+"""Which cases of a build run. A case with the label sample_K belongs to a matrix of which the small level runs every K-th
+case, and a landing one of these (plan.THINS): which ones, the seed decides, and so many seeds that follow each other run
+them all. The label numeric_K says the same of
 stages with sanitizers; other stages run all such cases, though a sanitizer's suite holds them."""
 import hashlib
 import json
@@ -68,7 +69,8 @@ def chosen(cases, stage, seed):
             continue
         if stage.without_names and re.search(stage.without_names, name):
             continue
-        one_in = max(rate(labels), numeric if stage.sanitizes else 1) if stage.sampled else 1
+        thins = stage.thins if rate(labels) > 1 else 1
+        one_in = max(rate(labels) * thins, numeric if stage.sanitizes else 1) if stage.sampled else 1
         if one_in > 1:
             matrices.setdefault((name.split("/")[0], one_in), []).append((rank(name), number, name))
         else:

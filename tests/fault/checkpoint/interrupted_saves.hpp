@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 struct InterruptedSaves : testing::TestWithParam<std::tuple<int, int>> {
   const int ranks = std::get<0>(GetParam()), part = std::get<1>(GetParam());
-  int parts = 6;  ///< so many cases share out the calls of a run; a landing runs one of them
+  int parts = 6;  ///< so many cases share out the calls of a run
   TemporaryFolder folder;
   const std::string kept = folder / "disk/checkpoints";  ///< `disk` may be a file system of its own
 

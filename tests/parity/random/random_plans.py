@@ -24,7 +24,8 @@ MANY = 8  # seeds of which at least one must be equal, or planned
 def cases(options):
     """Names, cases, and what is expected of them ("": what is good of any)."""
     if options.kind == "known":
-        return [(name, *known.CASES[name]) for name in known.CASES if options.only in name]
+        names = [name for name in known.CASES if options.only in name]
+        return [(name, *known.CASES[name]) for name in names[options.first:options.first + options.count]]
     seeds = range(options.first, options.first + options.count)
     return [(str(seed), kinds.draw(options.kind, seed), "") for seed in seeds]
 
@@ -69,8 +70,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=[*kinds.KINDS, "known"])
     parser.add_argument("--baleen", type=Path, default=ROOT / "build/release/bin/baleen", help="the program")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--count", type=int, default=MANY, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed, or the first known case")
+    parser.add_argument("--count", type=int, default=MANY, help="how many of them")
     parser.add_argument("--only", default="", help="known cases whose names have this word")
     parser.add_argument("--limit", type=float, default=200, help="seconds that a seed may take")
     parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")

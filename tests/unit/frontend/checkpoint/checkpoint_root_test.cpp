@@ -146,6 +146,7 @@ TEST_F(Root, PrunesOfItsOwnLineAlone) {
     }
     EXPECT_EQ(steps(back), (std::vector<std::int64_t>{30, 35, 40, 50}));
     EXPECT_EQ(number_in("step-000000030"), 2);
+    EXPECT_EQ(number_in("step-000000030.earlier-1"), 1);
     EXPECT_EQ(number_in("step-000000050"), 1);
     ASSERT_TRUE(back.set_best({"step-000000035", 0.9}, format));
     EXPECT_EQ(back.own_best()->loss, 0.9);
@@ -159,6 +160,30 @@ TEST_F(Root, PrunesOfItsOwnLineAlone) {
   }
   EXPECT_EQ(steps(fresh), (std::vector<std::int64_t>{3, 30, 35, 40, 50}));
   EXPECT_EQ(**fresh.latest(), path / "step-000000003");
+}
+
+/// What an earlier run saved outlives all that later ones save of the same steps, the best among it.
+TEST_F(Root, KeepsWhatEarlierRunsSavedOfAStep) {
+  for (int run = 1; run <= 3; ++run) {
+    CheckpointRoot root(path);
+    ASSERT_TRUE(root.begin_writing(format));
+    EXPECT_EQ(root.begin_line(std::nullopt), run == 1 ? 0u : 2u);
+    for (const std::int64_t step : {10, 20}) {
+      save(root, step, static_cast<float>(10 * run) + static_cast<float>(step));
+      ASSERT_TRUE(step != 10 || root.set_best({"step-000000010", 1.0 / run}, format));
+      ASSERT_TRUE(root.prune(1, format));
+    }
+  }
+  EXPECT_EQ(number_in("step-000000010"), 40);
+  EXPECT_EQ(number_in("step-000000020"), 50);
+  for (const auto& [name, number] : {std::pair{"step-000000010.earlier-1", 20}, {"step-000000010.earlier-2", 30},
+                                     {"step-000000020.earlier-1", 30}, {"step-000000020.earlier-2", 40}})
+    EXPECT_EQ(number_in(name), static_cast<float>(number)) << name;
+  const CheckpointRoot root(path);
+  EXPECT_EQ(root.best()->name, "step-000000010");
+  // The process may end before the new one has its place.
+  fs::remove_all(path / "step-000000020");
+  EXPECT_EQ(**root.latest(), path / "step-000000020.earlier-2");
 }
 
 TEST_F(Root, LeavesTheBestAsItWasMeasured) {

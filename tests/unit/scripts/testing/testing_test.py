@@ -40,8 +40,10 @@ class Samples(unittest.TestCase):
 
     def test_seeds_that_follow_each_other_run_every_case_once(self):
         ci = plan.stages("ci", False)[1]
-        seen = [name for seed in range(100, 104) for name in self.chosen(ci, seed)[0] if name.startswith("parity")]
-        self.assertEqual(sorted(seen), sorted(name for name, _ in self.CASES if name.startswith("parity")))
+        for stage, seeds in ((ci, 4 * plan.THINS), (plan.stages("small", False)[0], 4)):
+            seen = [name for seed in range(100, 100 + seeds) for name in self.chosen(stage, seed)[0]]
+            seen = [name for name in seen if name.startswith("parity")]
+            self.assertEqual(sorted(seen), sorted(name for name, _ in self.CASES if name.startswith("parity")))
 
     def test_parts_together_are_everything_once(self):
         wanted, _ = selection.chosen(self.CASES, plan.stages("all", False)[0], 0)
