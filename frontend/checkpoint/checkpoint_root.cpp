@@ -217,7 +217,8 @@ Status CheckpointRoot::keep_earlier(const std::string& folder) {
   const std::string name = is_aside(folder) ? folder.substr(0, folder.size() - kAside.size()) : folder;
   while (fs::exists(folder_ / earlier_of(name, number), failure)) ++number;
   const fs::path kept = folder_ / earlier_of(name, number);
-  if (::rename((folder_ / folder).c_str(), kept.c_str()) != 0) return system_error("cannot be made from " + folder, kept);
+  if (::rename((folder_ / folder).c_str(), kept.c_str()) != 0)
+    return system_error("cannot be made from " + folder, kept);
   others_.erase(folder);
   return sync_folder(folder_);
 }

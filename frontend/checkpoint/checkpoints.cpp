@@ -99,9 +99,10 @@ void Checkpoints::begin_line() {
   const bool is_new = first_ == 0;
   const std::size_t others = root_.begin_line(is_new ? std::nullopt : std::optional(parts_.session.progress()));
   if (others > 0 && is_new)
-    parts_.log.warning(root_.folder().string() + ": holds checkpoints of an earlier run (" + std::to_string(others) +
-                       "), which stay; one whose step this run saves too is kept as `step-….earlier-1`. Go on with --resume, or "
-                       "name another folder");
+    parts_.log.warning(
+        root_.folder().string() + ": holds checkpoints of an earlier run (" + std::to_string(others) +
+        "), which stay; one whose step this run saves too is kept as `step-….earlier-1`. Go on with --resume, or "
+        "name another folder");
 }
 
 Status Checkpoints::take_memory() {

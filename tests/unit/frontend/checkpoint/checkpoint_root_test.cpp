@@ -176,8 +176,10 @@ TEST_F(Root, KeepsWhatEarlierRunsSavedOfAStep) {
   }
   EXPECT_EQ(number_in("step-000000010"), 40);
   EXPECT_EQ(number_in("step-000000020"), 50);
-  for (const auto& [name, number] : {std::pair{"step-000000010.earlier-1", 20}, {"step-000000010.earlier-2", 30},
-                                     {"step-000000020.earlier-1", 30}, {"step-000000020.earlier-2", 40}})
+  for (const auto& [name, number] : {std::pair{"step-000000010.earlier-1", 20},
+                                     {"step-000000010.earlier-2", 30},
+                                     {"step-000000020.earlier-1", 30},
+                                     {"step-000000020.earlier-2", 40}})
     EXPECT_EQ(number_in(name), static_cast<float>(number)) << name;
   const CheckpointRoot root(path);
   EXPECT_EQ(root.best()->name, "step-000000010");
