@@ -94,15 +94,17 @@ Status Checkpoints::meet() {
   return parts_.link ? check_shared_folder() : Status();
 }
 
-/// What other runs have saved in the folder stays, and counts neither among what is kept nor as the best.
+/// What other runs have saved in the folder stays, and counts neither among what is kept nor as the best. A run that goes
+/// on from another folder's checkpoint is such a run too.
 void Checkpoints::begin_line() {
-  const bool is_new = first_ == 0;
-  const std::size_t others = root_.begin_line(is_new ? std::nullopt : std::optional(parts_.session.progress()));
-  if (others > 0 && is_new)
-    parts_.log.warning(
-        root_.folder().string() + ": holds checkpoints of an earlier run (" + std::to_string(others) +
-        "), which stay; one whose step this run saves too is kept as `step-….earlier-1`. Go on with --resume, or "
-        "name another folder");
+  std::error_code failure;
+  const bool is_own = !parts_.resumed_from.empty() &&
+                      fs::equivalent(parts_.resumed_from.parent_path(), root_.folder(), failure);
+  const std::size_t others = root_.begin_line(is_own ? std::optional(parts_.session.progress()) : std::nullopt);
+  if (others > 0 && !is_own)
+    parts_.log.warning(root_.folder().string() + ": holds checkpoints of another run (" + std::to_string(others) +
+                       "), which stay; one whose step this run saves too is kept as `step-….earlier-1`. Go on with "
+                       "--resume, or name another folder");
 }
 
 Status Checkpoints::take_memory() {

@@ -13,6 +13,7 @@
 #include "baleen/file_handle.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/process_mark.hpp"
+#include "core/input/links.hpp"
 #include "frontend/checkpoint/checkpoint_root.hpp"
 #include "frontend/checkpoint/tensor_format.hpp"
 
@@ -204,8 +205,9 @@ Status write_tensor_file(const Registry& plugins, const std::string& path, const
     tensor.data = const_cast<std::byte*>(given.bytes.data());  // the plugin reads it
   }
   const std::vector<baleen_string_t> pairs = abi_facts(facts);
+  const std::string place = behind_links(path).string();
   return format.plugin.check(
-      format.table->write(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), facts.size()));
+      format.table->write(format.plugin.host(), abi(place), list.data(), list.size(), pairs.data(), facts.size()));
 }
 
 }  // namespace baleen

@@ -13,6 +13,7 @@
 #include "baleen/checkpoint.h"
 #include "baleen/dtype.hpp"
 #include "baleen/plugin.hpp"
+#include "core/input/links.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/checkpoint/tensor_format.hpp"
 
@@ -54,8 +55,9 @@ struct TensorWriter::Impl {
     for (const auto& [name, tensor] : tensors)
       list.emplace_back(abi_tensor(name, tensor.type.dtype, tensor.type.shape)).bytes = bytes_of(tensor.type);
     const std::vector<baleen_string_t> pairs = abi_facts(facts);
+    const std::string place = behind_links(path).string();
     return format.plugin.check(
-        pieces->begin(format.plugin.host(), abi(path), list.data(), list.size(), pairs.data(), facts.size(), &writer));
+        pieces->begin(format.plugin.host(), abi(place), list.data(), list.size(), pairs.data(), facts.size(), &writer));
   }
 };
 

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
 #include "baleen/process_mark.hpp"
+#include "core/input/links.hpp"
 
 namespace baleen::app {
 namespace {
@@ -18,6 +20,20 @@ constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 /// By which the system gives a file without a name one.
 std::string descriptor_path(const FileHandle& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
+
+/// Of a process's open file, as `/proc/self/fd/1`: this process's own goes on where it stands, that of another at its
+/// end.
+FileHandle open_again(const std::filesystem::path& path) {
+  std::error_code failure;
+  const std::filesystem::path folder = std::filesystem::canonical(path.parent_path(), failure);
+  const std::string name = path.filename().string();
+  int number = -1;
+  const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool is_own = folder == std::filesystem::path("/proc") / std::to_string(::getpid()) / "fd";
+  if (is_own && code == std::errc() && end == name.data() + name.size())
+    return FileHandle(::fcntl(number, F_DUPFD_CLOEXEC, 0));
+  return FileHandle(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+}
 
 }  // namespace
 
@@ -38,15 +54,17 @@ Error NewFile::failed(const char* what) const {
 
 Result<NewFile> NewFile::create(const std::filesystem::path& path) {
   NewFile file;
-  file.path_ = path;
+  file.path_ = behind_links(path);
+  const std::filesystem::path& place = file.path_;
   struct stat known = {};
-  const bool in_place = ::stat(path.c_str(), &known) == 0 && !S_ISREG(known.st_mode);
-  if (in_place) {
-    file.file_ = FileHandle(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (is_open_file(place)) {
+    file.file_ = open_again(place);
+  } else if (::stat(place.c_str(), &known) == 0 && !S_ISREG(known.st_mode)) {
+    file.file_ = FileHandle(::open(place.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
-    sdk::remove_left_partials(path);
-    if (file.open_nameless(path.has_parent_path() ? path.parent_path() : ".")) return file;
-    const std::filesystem::path beside = sdk::partial_of(path);
+    sdk::remove_left_partials(place);
+    if (file.open_nameless(place.has_parent_path() ? place.parent_path() : ".")) return file;
+    const std::filesystem::path beside = sdk::partial_of(place);
     file.file_ = FileHandle(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (file.file_) file.beside_ = beside;
   }

@@ -11,7 +11,8 @@ namespace baleen::app {
 
 /// Without a name until it is whole, so that a killed process leaves nothing. On a file system that has no such files
 /// it is written beside its place (`sdk::partial_of`), and what a killed process left there goes with the next one.
-/// What is no regular file (a pipe, a device) is written as it is.
+/// What is no regular file (a pipe, a device) is written as it is, and so is what stands for an open file
+/// (`/dev/stdout`). A symbolic link stays one: the file that it leads to is replaced.
 class NewFile {
  public:
   /// IO where nothing can be written there.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "baleen/dtype.hpp"
@@ -27,13 +28,13 @@ std::string number_json(double number, baleen_dtype_t dtype) {
 }
 
 /// Numbers as lists in lists.
-std::string nested(std::span<const double> numbers, std::span<const std::int64_t> shape, baleen_dtype_t dtype) {
-  if (shape.empty()) return number_json(numbers.front(), dtype);
+std::string nested(std::span<const std::string> numbers, std::span<const std::int64_t> shape) {
+  if (shape.empty()) return numbers.front();
   const auto count = static_cast<std::size_t>(shape.front());
   std::string text = "[";
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t part = numbers.size() / count;
-    text += (i ? "," : "") + nested(numbers.subspan(i * part, part), shape.subspan(1), dtype);
+    text += (i ? "," : "") + nested(numbers.subspan(i * part, part), shape.subspan(1));
   }
   return text + "]";
 }
@@ -58,6 +59,24 @@ std::vector<double> row_of(const HostTensor& tensor, std::int64_t row) {
   return numbers_of({tensor.dtype,
                      {tensor.shape.begin() + 1, tensor.shape.end()},
                      {from, from + static_cast<std::ptrdiff_t>(bytes)}});
+}
+
+/// A row's numbers as texts. 64-bit integers are printed from their bytes: a double has 53 bits.
+std::vector<std::string> texts_of(const HostTensor& tensor, std::int64_t row, bool is_json) {
+  std::vector<std::string> texts;
+  if (tensor.dtype == BALEEN_I64) {
+    const auto count = static_cast<std::size_t>(element_count(tensor.shape) / tensor.shape[0]);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t number = 0;
+      const std::size_t at = static_cast<std::size_t>(row) * count + i;
+      std::memcpy(&number, tensor.bytes.data() + at * sizeof number, sizeof number);
+      texts.push_back(std::to_string(number));
+    }
+    return texts;
+  }
+  for (const double number : row_of(tensor, row))
+    texts.push_back(is_json ? number_json(number, tensor.dtype) : number_text(number, tensor.dtype));
+  return texts;
 }
 
 struct Likeliest {
@@ -106,16 +125,17 @@ Status Predictions::add_classes(const HostTensor& logits, const std::vector<doub
   return {};
 }
 
-void Predictions::add_numbers(const std::string& name, const HostTensor& tensor, const std::vector<double>& numbers,
+void Predictions::add_numbers(const std::string& name, const HostTensor& tensor, std::int64_t row,
                               std::vector<Cell>& to) const {
   const std::span<const std::int64_t> shape = std::span(tensor.shape).subspan(1);
-  if (numbers.size() == 1) {
-    to.push_back({name, number_json(numbers[0], tensor.dtype), number_text(numbers[0], tensor.dtype)});
+  const std::vector<std::string> plain = texts_of(tensor, row, false), json = texts_of(tensor, row, true);
+  if (plain.size() == 1) {
+    to.push_back({name, json[0], plain[0]});
   } else if (format_ == PredictionFormat::csv && shape.size() == 1) {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      to.push_back({name + "_" + std::to_string(i + 1), {}, number_text(numbers[i], tensor.dtype)});
+    for (std::size_t i = 0; i < plain.size(); ++i)
+      to.push_back({name + "_" + std::to_string(i + 1), {}, plain[i]});
   } else {
-    const std::string text = nested(numbers, shape, tensor.dtype);
+    const std::string text = nested(json, shape);
     to.push_back({name, text, text});
   }
 }
@@ -123,11 +143,10 @@ void Predictions::add_numbers(const std::string& name, const HostTensor& tensor,
 Result<std::vector<Predictions::Cell>> Predictions::cells(const HostTensors& outputs, std::int64_t row) const {
   std::vector<Cell> list;
   for (const auto& [name, tensor] : outputs) {
-    const std::vector<double> numbers = row_of(tensor, row);
     if (has_classes(name, tensor))
-      BALEEN_TRY(add_classes(tensor, numbers, list));
+      BALEEN_TRY(add_classes(tensor, row_of(tensor, row), list));
     else
-      add_numbers(name, tensor, numbers, list);
+      add_numbers(name, tensor, row, list);
   }
   return list;
 }

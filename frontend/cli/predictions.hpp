@@ -41,8 +41,7 @@ class Predictions {
   };
   Result<std::vector<Cell>> cells(const HostTensors& outputs, std::int64_t row) const;
   Status add_classes(const HostTensor& logits, const std::vector<double>& numbers, std::vector<Cell>& to) const;
-  void add_numbers(const std::string& name, const HostTensor& tensor, const std::vector<double>& numbers,
-                   std::vector<Cell>& to) const;
+  void add_numbers(const std::string& name, const HostTensor& tensor, std::int64_t row, std::vector<Cell>& to) const;
 
   PredictionFormat format_;
   ClassNames names_;

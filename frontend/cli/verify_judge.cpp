@@ -78,8 +78,9 @@ class Judge {
     for (std::size_t list = 0; list < Record::kLists; ++list)
       if (!one_.names[list].empty()) result_.summary += line(static_cast<Record::List>(list));
     if (!exact_) result_.summary += updates_.note() + approximated_note();
+    if (!left_out_.empty()) result_.summary += "steps that the ranks left out: " + left_out_ + "\n";
     result_.summary += ill_conditioned_note();
-    result_.summary += noted("gradients of rounding noise, not judged: ", noise_);
+    result_.summary += noted("gradients of rounding noise, not judged: ", noise_.all());
     result_.summary += noted("ill-conditioned, for elements of their gradients are rounding noise: ", loud_);
     return std::move(result_);
   }
@@ -134,7 +135,13 @@ class Judge {
     return true;
   }
 
-  bool is_noise(Record::List list, const std::string& name) const { return is_of(noise_, one_, list, name); }
+  /// In the step that is compared, or behind the last one. Where the ranks' gradients are not followed, what an update made
+  /// of noise is in all that comes later.
+  bool is_noise(Record::List list, const std::string& name, std::size_t i) const {
+    if (noise_until_now_.empty()) return false;
+    if (list == Record::gradients && updates_.judges_all()) return noise_.holds(name, i);
+    return is_of(noise_until_now_, one_, list, name);
+  }
 
   /// What a number of a step, or of an evaluation, has grown to in the references that began with other parameters.
   template <class Difference>
@@ -183,6 +190,7 @@ class Judge {
   void compare_step(std::size_t i) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const std::string label = label_of(one_, i), of = " of " + label;
+    noise_until_now_ = noise_.until(i);
     double& grown = grown_loss_[b.program];
     grown = std::max(grown, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
     const double least = number_limit(b.program);
@@ -201,6 +209,17 @@ class Judge {
     const std::string after = " after " + label;
     compare_list(i, Record::parameters, a, b, after);
     compare_list(i, Record::states, a, b, after);
+    if (!a.counts) see_left_out(i, label);
+  }
+
+  /// Steps are left out where gradients are not finite, as those of a loss scale that is too large.
+  void see_left_out(std::size_t i, const std::string& label) {
+    const Record::Step& many = many_.steps[i];
+    const auto norm = many.facts.find("gradient_norm");
+    left_out_ += (left_out_.empty() ? "" : ", ") + label;
+    if (many.tensors[Record::gradients].empty() || !finite(many.tensors[Record::gradients])) return;
+    if (norm == many.facts.end() || std::isfinite(norm->second))
+      differ("the update of " + label + ", which the ranks left out though its gradients are finite");
   }
 
   /// Of a loss. One rounding of a logit is one of the loss at most.
@@ -221,12 +240,12 @@ class Judge {
   void compare_norm(std::size_t i, const std::string& of) {
     const Record::Step &a = many_.steps[i], &b = one_.steps[i];
     const auto many = a.facts.find("gradient_norm"), one = b.facts.find("gradient_norm");
-    if (many == a.facts.end() || one == b.facts.end() || !noise_.empty()) return;
+    if (many == a.facts.end() || one == b.facts.end()) return;
     double& grown = grown_norm_[b.program];
     grown = std::max(
         grown, growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
-    const double least = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown;
     if (!(one->second > 0)) return;
+    const double least = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown + share_of_noise(i, one->second);
     const std::string place = "the norm of the gradients" + of;
     double limit = least;
     const double off = nearest(i, limit, place, [](const Record::Step& x, const Record::Step& y) {
@@ -234,6 +253,17 @@ class Judge {
     });
     see(norms_, off, limit, place, unlike_along({i, Record::numbers, Record::norm}));
     compare_copies({i, Record::numbers, Record::norm}, norms_, least, one->second, place);
+  }
+
+  /// By how much gradients that are noise may change a step's norm, as a share of it.
+  double share_of_noise(std::size_t i, double norm) const {
+    double squares = 0;
+    for (std::size_t t = 0; t < one_.names[Record::gradients].size(); ++t) {
+      if (!is_noise(Record::gradients, one_.names[Record::gradients][t], i)) continue;
+      const double many = many_.steps[i].tensors[Record::gradients][t].norm();
+      squares += std::pow(std::max(many, one_.steps[i].tensors[Record::gradients][t].norm()), 2);
+    }
+    return std::min(1.0, squares / (norm * norm));
   }
 
   /// A number that rank 0 reports, on the other ranks.
@@ -265,13 +295,17 @@ class Judge {
       if (!is_judged(list)) {
         if (const auto other = updates_.compare(i, list, t, of)) differ(*other);
         if (updates_.judges_all()) {
-          if (!is_noise(list, names[t])) compare_copies(i, list, t, updates_.limit(list, t, one.norm()), whole, place);
+          compare_copies(i, list, t, updates_.limit(list, t, one.norm()), whole, place);
           continue;
         }
       }
       grown[t] =
           std::max(grown[t], growth(i, [&](const Record::Step& s) { return distance(s.tensors[list][t], one); }));
-      if (is_noise(list, names[t])) continue;
+      if (is_noise(list, names[t], i)) {
+        // Whatever it is, ranks that hold the same have the same.
+        if (list == Record::parameters) compare_copies(i, list, t, tensor_limit(list, one.norm(), 0), whole, place);
+        continue;
+      }
       hear_noise(i, list, t, tensor_limit(list, one.norm(), all));
       const double off = list == Record::gradients ? approximated(i, names[t]) : 0;
       const double rounded = tensor_limit(list, one.norm(), all) + kRoundings * grown[t];
@@ -426,6 +460,7 @@ class Judge {
 
   /// Whole tensors at the end: the script may have changed them behind the last step.
   void compare_last() {
+    noise_until_now_ = noise_.all();
     for (const Record::List list : {Record::parameters, Record::states})
       for (std::size_t t = 0; t < one_.names[list].size(); ++t) {
         const std::string what = std::string(kWhat[list]) + " `" + one_.names[list][t] + "`";
@@ -437,7 +472,7 @@ class Judge {
           if (const auto other = updates_.compare_last(list, t, what)) differ(*other);
           if (updates_.judges_all()) continue;
         }
-        if (is_noise(list, one_.names[list][t])) continue;
+        if (is_noise(list, one_.names[list][t], many_.steps.size())) continue;
         const Away away(a, b);
         const double grown = t < grown_[list].size() ? grown_[list][t] : 0;
         const double limit = tensor_limit(list, away.norm, 0) + kRoundings * grown;
@@ -458,7 +493,10 @@ class Judge {
   Found losses_{"losses"}, evaluations_{"evaluations"}, norms_{"norms"};
   std::array<Found, Record::kLists> tensors_{Found(kTitles[0]), Found(kTitles[1]), Found(kTitles[2])};
   std::array<Found, Record::kLists> shown_ = tensors_;
-  GradientNames noise_, loud_;                             ///< loud: parameters and states
+  Noise noise_;
+  GradientNames noise_until_now_;
+  GradientNames loud_;    ///< parameters and states
+  std::string left_out_;  ///< steps whose gradients do not count
   std::vector<std::string> programs_;                      ///< of gradients
   std::map<std::string, double> grown_loss_, grown_norm_;  ///< what further references have come to, relative
   std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor

@@ -22,8 +22,22 @@ bool is_of_any(const GradientNames& gradients, const Record& one, const std::str
 
 }  // namespace
 
-GradientNames noise_of(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
-  GradientNames noise;
+GradientNames Noise::all() const { return until(SIZE_MAX); }
+
+bool Noise::holds(const std::string& gradient, std::size_t step) const {
+  const auto found = steps.find(gradient);
+  return names.contains(gradient) || (found != steps.end() && found->second.contains(step));
+}
+
+GradientNames Noise::until(std::size_t step) const {
+  GradientNames found = names;
+  for (const auto& [name, own] : steps)
+    if (*own.begin() <= step) found.insert(name);
+  return found;
+}
+
+Noise noise_of(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
+  Noise noise;
   const auto& names = one.names[Record::gradients];
   for (const auto& [record, roundings] : shaken) {
     if (roundings > 1) continue;
@@ -38,9 +52,11 @@ GradientNames noise_of(const Record& many, const Record& one, const std::vector<
       for (std::size_t t = 0; t < own.size(); ++t) {
         if (program_of(one, names[t]) != step.program) continue;
         const bool is_tiny = own[t].norm() < tiny, all_tiny = is_tiny && ranks[t].norm() < tiny;
-        if (((is_first || is_tiny) && distance(own[t], other[t]) > kNoise * own[t].norm()) ||
-            (all_tiny && distance(own[t], ranks[t]) > kExact * own[t].norm()))
-          noise.insert(names[t]);
+        const bool moves = distance(own[t], other[t]) > kNoise * own[t].norm();
+        if (is_first && moves)
+          noise.names.insert(names[t]);
+        else if ((is_tiny && moves) || (all_tiny && distance(own[t], ranks[t]) > kExact * own[t].norm()))
+          noise.steps[names[t]].insert(i);
       }
     }
   }

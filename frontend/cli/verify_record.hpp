@@ -17,7 +17,7 @@
 
 namespace baleen::app {
 
-/// A tensor in few numbers: sums with random signs, of which those of two tensors differ by about the norm of their
+/// A tensor in few numbers: sums with random weights, of which those of two tensors differ by about the norm of their
 /// difference (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996). Those of
 /// pieces add up to that of the whole.
 struct Sketch {

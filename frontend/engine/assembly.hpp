@@ -164,7 +164,7 @@ class Run : public TrainingRun {
   /// Tells where what is loaded was trained on other classes or another vocabulary.
   Status compare_learned(const std::filesystem::path& path) const;
   Status load_exchange(const std::string& folder, const LoadParts& parts);
-  Status resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts);
+  Status resume(const RunFlags& flags, const CheckpointSettings& settings, Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;
 
   /// How far this rank is, for the line about its end.

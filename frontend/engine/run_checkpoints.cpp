@@ -161,7 +161,7 @@ Status Run::load_exchange(const std::string& folder, const LoadParts& parts) {
   return {};
 }
 
-Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, const Checkpoints::Parts& parts) {
+Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, Checkpoints::Parts& parts) {
   BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, settings.plugin, settings.where));
   ResumeFrom from{{}, flags.allow_missing};
   if (!parts.link || parts.link->place().rank == 0) {
@@ -177,6 +177,7 @@ Status Run::resume(const RunFlags& flags, const CheckpointSettings& settings, co
     return {};
   }
   BALEEN_TRY(baleen::resume(format, from, parts));
+  parts.resumed_from = from.path;
   if (speaks())
     setup_.log.info("resumed from " + from.path.string() + " after step " + std::to_string(session_->steps_done()));
   if (speaks() && session_->trains() && session_->steps_done() >= session_->steps())

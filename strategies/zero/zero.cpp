@@ -157,7 +157,7 @@ class Zero : public Strategy {
           if (every) shares.gradient = shard;
           if (axes_.size() == 1 || !is_own) shares.gradient_left = shard;
           if (options_.stage == 3 || masters.contains(id)) shares.parameter = shard;
-          if (!is_own) shares.parameter_left = shares.parameter;
+          if (!is_own) shares.parameter_left = shard;  // an update is gathered along the extra axes last
           return shares;
         },
         {options_.stage == 3 ? "1/N at stage 3 (arXiv 1910.02054, table 1)" : "whole, fp32 masters 1/N",

@@ -54,7 +54,8 @@ std::vector<Case> cases() {
                     half = "it is 0.5 times what one rank has, as if";
   return {
       {"Nothing", "", ""},
-      {"NothingButASkippedStep", "skip = 5\n", ""},
+      {"ASkippedStep", "skip = 5\n", "the update of step 5, which the ranks left out"},
+      {"ASkippedStepInFp32", "skip = 5\n", "the update of step 5, which the ranks left out", "", kData, {"--dtype", "fp32"}},
       {"NothingWithAFlagOfEarlierVersions", "", "", "", kData, {"--checked"}},
       {"NothingInFp32", "", "", "", kData, {"--dtype", "fp32"}},
       {"NothingOfAStrategyThatKeepsATensor", "keeps = true\n", ""},
@@ -87,7 +88,7 @@ std::vector<Case> cases() {
       {"NothingOfShards", "", "", "", kZero},
       {"AMeanTakenTwiceOfShards", of("twice", weight, 3), gradient + "3 (", half, kZero},
       {"NothingOfShardsInBf16", "", "", "", kBf16, kFp32},
-      {"NothingButASkippedStepOfShardsInBf16", "skip = 5\n", "", "", kBf16, kFp32},
+      {"ASkippedStepOfShardsInBf16", "skip = 5\n", "the update of step 5, which the ranks left out", "", kBf16, kFp32},
       {"AnOptimizerStateOfShardsInBf16", of("state", weight + ".m", 20), "state `" + weight + ".m` after step 20 (", "",
        kBf16, kFp32},
       {"AFewTenThousandthsOfAParameterInBf16", "by = 3e-4\n" + of("parameter", weight, 9), up + "9 (", "", kBf16,

@@ -28,6 +28,16 @@ TEST(Checkpoint, ParametersComeBackBitForBit) {
   EXPECT_EQ(x->at("held_out_loss"), y->at("held_out_loss"));
 }
 
+TEST(Checkpoint, ALinkInThePlaceOfAFileStaysOne) {
+  TemporaryFolder folder;
+  SmallRun run(folder);
+  const std::string real = folder.write("disk/real.safetensors", "old"), link = folder / "model.safetensors";
+  std::filesystem::create_symlink(real, link);
+  ASSERT_TRUE(save_parameters(*run.session, run.registry(), link, {})->status);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(load_parameters(*run.session, run.registry(), real));
+}
+
 TEST(Checkpoint, NumbersAreConvertedBetweenPrecisions) {
   TemporaryFolder folder;
   SmallRun narrow(folder, {.dtype = BALEEN_F32}), wide(folder);

@@ -1,9 +1,12 @@
 /// \file Outputs as lines of text.
 #include "frontend/cli/predictions.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "frontend/cli/new_file.hpp"
 #include "support/temporary_folder.hpp"
@@ -45,6 +48,15 @@ TEST(Predictions, OfMoreDimensionsAreListsInLists) {
   const HostTensors outputs{{"x", tensor({1, 2, 3, 4}, {1, 2, 2})}};
   EXPECT_EQ(lines(PredictionFormat::csv, outputs, 1), "x\n\"[[1,2],[3,4]]\"\n");
   EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1), "{\"x\":[[1,2],[3,4]]}\n");
+}
+
+TEST(Predictions, Of64BitIntegersAreExact) {
+  const std::vector<std::int64_t> ids{9007199254740993, INT64_MAX, INT64_MIN, -1};
+  HostTensor exact{BALEEN_I64, {2, 2}, std::vector<std::byte>(ids.size() * sizeof ids[0])};
+  std::memcpy(exact.bytes.data(), ids.data(), exact.bytes.size());
+  EXPECT_EQ(lines(PredictionFormat::csv, {{"id", exact}}, 2),
+            "id_1,id_2\n9007199254740993,9223372036854775807\n-9223372036854775808,-1\n");
+  EXPECT_EQ(lines(PredictionFormat::jsonl, {{"id", exact}}, 1), "{\"id\":[9007199254740993,9223372036854775807]}\n");
 }
 
 TEST(Predictions, ThatAreNoNumbersAreNullInJson) {
@@ -97,6 +109,30 @@ TEST(NewFile, IsThereWhenItIsWhole) {
   EXPECT_EQ(test::read_file(path), "new" + much);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
   EXPECT_FALSE(NewFile::create(folder / "none/out"));
+}
+
+TEST(NewFile, LeavesLinksAsTheyAre) {
+  const test::TemporaryFolder folder;
+  const std::string real = folder.write("disk/real", "old"), link = folder / "link";
+  std::filesystem::create_symlink("disk/real", link);
+  auto file = NewFile::create(link);
+  ASSERT_TRUE(file && file->write("new") && file->finish());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(test::read_file(real), "new");
+}
+
+/// As standard output that a shell has sent to a file.
+TEST(NewFile, GoesOnInAFileThatIsOpen) {
+  const test::TemporaryFolder folder;
+  const FileHandle open(::open((folder / "real").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  const std::string link = folder / "link";
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(open.get()), link);
+  ASSERT_EQ(::write(open.get(), "a", 1), 1);
+  auto file = NewFile::create(link);
+  ASSERT_TRUE(file && file->write("b") && file->finish());
+  ASSERT_EQ(::write(open.get(), "c", 1), 1);
+  EXPECT_EQ(test::read_file(folder / "real"), "abc");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
 }
 
 /// A process that is killed while it writes leaves nothing.

@@ -286,6 +286,44 @@ TEST(VerifyJudge, TakesASkippedStepWithoutItsGradients) {
   EXPECT_EQ(off(true), "the gradient of `b` of step 1");
 }
 
+/// Nothing but numbers that are not finite is a reason to leave a step out.
+TEST(VerifyJudge, WantsAReasonOfASkippedStep) {
+  const auto skips = [](double gradient, double norm) {
+    return difference(BALEEN_F16, [&](Record& r) {
+      set(r, 3, Record::gradients, 1, {gradient, 0, 0, 0});
+      if (std::isinf(norm)) r.steps[2].facts["gradient_norm"] = norm;
+      r.steps[2].applied = r.steps[2].counts = false;
+    });
+  };
+  EXPECT_EQ(skips(60, 1), "the update of step 3, which the ranks left out though its gradients are finite");
+  EXPECT_EQ(skips(INFINITY, 1), "");
+  EXPECT_EQ(skips(60, INFINITY), "") << "its squares are too large";
+  Record many = record_in(BALEEN_F16);
+  many.steps[2].applied = many.steps[2].counts = false;
+  EXPECT_NE(judge(many, record_in(BALEEN_F16)).summary.find("steps that the ranks left out: step 3\n"), std::string::npos);
+}
+
+/// A bias before a mean is taken off has a gradient of noise, and that adds nothing to a norm.
+TEST(VerifyJudge, ComparesNormsBesideNoise) {
+  Record one = record_in(BALEEN_F64), many = one, shaken = one;
+  set(one, 1, Record::gradients, 1, {1e-9, 0, 0, 0});
+  set(many, 1, Record::gradients, 1, {-1e-9, 0, 0, 0});
+  set(shaken, 1, Record::gradients, 1, {3e-9, 0, 0, 0});
+  EXPECT_FALSE(judge(many, one, {{&shaken}}).difference);
+  many.steps[0].facts["gradient_norm"] *= 1.001;
+  EXPECT_EQ(first_words(judge(many, one, {{&shaken}}).difference.value_or("")), "the norm of the gradients of step 1");
+}
+
+/// Whatever two elements change places.
+TEST(VerifyJudge, SketchesTellElementsApart) {
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t j = i + 1; j < 64; ++j) {
+      Numbers one(64), other(64);
+      one[i] = other[j] = 1;
+      ASSERT_GT(distance(sketch_of(one), sketch_of(other)), 1e-3) << i << " and " << j;
+    }
+}
+
 /// Sums with signs that cancel in one sum do not in all.
 TEST(VerifyJudge, SketchesTellTheNormOfADifference) {
   Numbers numbers(1000), others;

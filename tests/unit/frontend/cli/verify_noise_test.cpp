@@ -31,6 +31,20 @@ TEST(VerifyNoise, MakesElementsLouderThatOneRoundingChanges) {
   EXPECT_EQ(loud.gradients.names[Record::gradients], one.names[Record::gradients]);
 }
 
+/// An expert without rows in one step has some in the others.
+TEST(VerifyNoise, OfNextToNothingIsSoInItsStepAlone) {
+  Record one = record_in(BALEEN_F32), shaken = one;
+  set(one, 3, Record::gradients, 1, {0, 0, 0, 0});
+  set(shaken, 3, Record::gradients, 1, {1e-3, 0, 0, 0});
+  const Noise noise = noise_of(one, one, {{&shaken}});
+  const auto holds = [&](std::size_t step) { return noise.holds("b", step - 1); };
+  EXPECT_TRUE(!holds(2) && holds(3) && !holds(4));
+  EXPECT_EQ(noise.until(1), GradientNames()) << "not yet";
+  for (const std::size_t step : {2u, 7u}) EXPECT_EQ(noise.until(step), GradientNames{"b"}) << "what it made lasts";
+  set(one, 1, Record::gradients, 1, {1e-3, 0, 0, 0});
+  EXPECT_TRUE(noise_of(one, one, {{&shaken}}).holds("b", 6)) << "all of what the first step shows";
+}
+
 /// Twice what an update makes of louder noise, of that parameter and its states alone.
 TEST(VerifyNoise, AllowsWhatAnUpdateMakesOfIt) {
   const auto judged = [](Record::List list, std::size_t tensor, double off) {
