@@ -17,17 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The data's rows for those of a batch that has `real` rows from `from` on, and behind them `filler` everywhere.
-std::vector<Range> padded_rows(const std::vector<Range>& of_batch, std::int64_t from, std::int64_t real,
-                               std::int64_t filler) {
-  std::vector<Range> rows;
-  for (const Range& range : of_batch) {
-    if (range.begin < real) rows.push_back({from + range.begin, from + std::min(range.end, real)});
-    for (std::int64_t i = std::max(range.begin, real); i < range.end; ++i) rows.push_back({filler, filler + 1});
-  }
-  return rows;
-}
-
 bool is_finite(const Facts& facts) {
   return std::isfinite(facts.at("loss")) && std::isfinite(facts.at("gradient_norm"));
 }
@@ -346,55 +335,6 @@ Result<Facts> Session::step() {
   BALEEN_TRY(impl.check_finite(program, facts.at("loss"), facts.at("gradient_norm"), when, *this, where));
   BALEEN_TRY(impl.check_stops(*impl.train, "step " + std::to_string(impl.steps_done)));
   return facts;
-}
-
-Result<Facts> Session::evaluate(std::int64_t batches) {
-  Impl& impl = *impl_;
-  JobProgram* const found = impl.find(GraphRole::evaluate);
-  if (!found)
-    return invalid(impl.train ? "the job has no evaluate graph"
-                              : "this session has the job's programs alone: it cannot evaluate");
-  Program& program = found->program;
-  const BatchShare& share = impl.shares.at(found->name);
-  const std::int64_t rows = impl.data->info().rows[BALEEN_HELD_OUT], size = impl.options.batch;
-  if (rows == 0) return invalid("no row is held out, so nothing can be evaluated; hold out some");
-  const std::int64_t whole = rows / size, rest = rows % size;
-  const std::int64_t count = batches > 0 ? std::min(batches, whole) : whole;
-  Facts sums, weights;
-  // The rows `from` ... `from + real - 1`, then the last row again and again; what they sum up to counts `factor`
-  // times.
-  const auto add = [&](std::int64_t from, std::int64_t real, double factor) -> Status {
-    const std::vector<Range> read = padded_rows(share.rows(), from, real, rows - 1);
-    BALEEN_TRY_ASSIGN(Batch batch, impl.data->read(BALEEN_HELD_OUT, 0, read, impl.options.dtype));
-    BALEEN_TRY(impl.put_batch(program, share, std::move(batch)));
-    BALEEN_TRY(impl.run(program, static_cast<std::uint64_t>(impl.steps_done)));
-    BALEEN_TRY_ASSIGN(const Facts facts, impl.means(program));
-    for (const auto& [name, mean] : facts) {
-      if (name.ends_with(".weight")) continue;
-      const double weight = facts.at(name + ".weight");
-      sums[name] += factor * mean * weight;
-      weights[name] += factor * weight;
-    }
-    return {};
-  };
-  // Spread evenly over the part where only some batches are read.
-  for (std::int64_t b = 0; b < count; ++b) BALEEN_TRY(add(b * whole / count * size, size, 1));
-  // A program's shapes are fixed: a short last batch is filled up with its last row, and a batch of that row alone says
-  // what to take off again.
-  if (rest > 0 && (batches == 0 || batches > whole)) {
-    BALEEN_TRY(add(whole * size, rest, 1));
-    BALEEN_TRY(add(0, 0, -static_cast<double>(size - rest) / static_cast<double>(size)));
-  }
-  Facts result;
-  std::vector<Fact> told;
-  for (const auto& [name, sum] : sums) {
-    result["held_out_" + name] = weights[name] == 0 ? 0 : sum / weights[name];
-    told.push_back({"held_out_" + name, result["held_out_" + name], {}});
-  }
-  impl.tell_spans();
-  for (const auto& [name, number] : result) impl.last[name] = number;
-  impl.monitors.record(BALEEN_RECORD_EVALUATE, impl.steps_done, impl.options.steps, std::move(told));
-  return result;
 }
 
 void Session::note(const std::string& message) {

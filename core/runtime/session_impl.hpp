@@ -16,6 +16,18 @@ inline const Port* find_port(const std::vector<Port>& ports, const std::string& 
   return nullptr;
 }
 
+/// A batch of held-out rows: `real` from `from` on, then `filler` again and again. It counts `factor` times.
+struct HeldOutRows {
+  std::int64_t from = 0, real = 0, filler = 0;
+  double factor = 1;
+};
+
+/// What batches come to, by the name of the loss or metric: sums, and the weights to divide them by.
+struct HeldOutSums {
+  Facts sums, weights;
+  Facts added;  ///< the size of what was added up
+};
+
 struct Session::Impl : JobPrograms {
   Device& device;
   Monitors& monitors;
@@ -36,6 +48,7 @@ struct Session::Impl : JobPrograms {
   std::unique_ptr<BatchReader> reader;
   Count steps_done, position;  ///< the second: the row of the train stream that comes next
   Facts last;
+  std::optional<bool> rows_add_up;  ///< whether what evaluate tells is a sum over rows; nothing: not known yet
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   OutputNumbers numbers;
@@ -85,6 +98,10 @@ struct Session::Impl : JobPrograms {
   Result<std::string> take_back(Session& session);
   Result<std::vector<std::string>> of_all_ranks(const std::string& text);
   Result<Facts> means(const Program& program);
+  Status add_held_out(JobProgram& found, const HeldOutRows& read, HeldOutSums& to);
+  Result<HeldOutSums> short_batch(JobProgram& found, std::int64_t from, std::int64_t rest, std::int64_t filler);
+  Result<bool> adds_up(JobProgram& found, std::int64_t from, std::int64_t rest, const HeldOutSums& sums);
+  Status add_short_batch(Session& session, JobProgram& found, std::int64_t rows, HeldOutSums& to);
   /// What strategies show.
   Status add_facts(Facts& facts);
   Status check_stops(const JobProgram& program, const std::string& when);
