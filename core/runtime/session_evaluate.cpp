@@ -59,40 +59,39 @@ Result<HeldOutSums> Session::Impl::short_batch(JobProgram& found, std::int64_t f
   return sums;
 }
 
-/// Whether what a batch comes to is a sum over its rows: then it is the same whatever it was filled up with. A statistic
-/// over the batch (batch normalisation, a contrastive loss) makes it another one. All ranks find the same.
-Result<bool> Session::Impl::adds_up(JobProgram& found, std::int64_t from, std::int64_t rest,
-                                    const HeldOutSums& sums) {
-  if (rows_add_up) return *rows_add_up;
+/// Finds which of the results are no sums over rows: where they are, a batch comes to the same whatever it was filled up
+/// with. A statistic over the batch (batch normalisation, a contrastive loss) makes it another one. All ranks find the
+/// same.
+Status Session::Impl::find_no_sums(JobProgram& found, std::int64_t from, std::int64_t rest, const HeldOutSums& sums) {
   BALEEN_TRY_ASSIGN(const HeldOutSums others, short_batch(found, from, rest, 0));
-  rows_add_up = std::ranges::all_of(sums.sums, [&](const auto& one) {
-    const double away = std::abs(one.second - others.sums.at(one.first));
-    return !(away > tolerance(coarsest) * sums.added.at(one.first));
-  });
-  return *rows_add_up;
+  no_sums.emplace();
+  for (const auto& [name, sum] : sums.sums)
+    if (std::abs(sum - others.sums.at(name)) > tolerance(coarsest) * sums.added.at(name)) no_sums->insert(name);
+  return {};
 }
 
-/// The rows behind the last whole batch. Where they do not add up they are left out, and where there is no whole batch
-/// they count as they are, filled up.
+/// The rows behind the last whole batch. For results that are no sums over rows they are left out, and where there is no
+/// whole batch they count as they are, filled up.
 Status Session::Impl::add_short_batch(Session& session, JobProgram& found, std::int64_t rows, HeldOutSums& to) {
   const std::int64_t size = options.batch, rest = rows % size, from = rows - rest;
-  const bool was_known = rows_add_up.has_value();
-  BALEEN_TRY_ASSIGN(HeldOutSums sums, short_batch(found, from, rest, rows - 1));
-  BALEEN_TRY_ASSIGN(const bool known, adds_up(found, from, rest, sums));
-  if (!known && !was_known)
-    session.note("what the model makes of a row depends on the others of its batch (a statistic over the batch), and " +
-                 std::to_string(rest) + " of " + std::to_string(rows) + " held-out rows fill no batch of " +
-                 std::to_string(size) +
-                 (from > 0 ? ": these are left out of evaluations" : ": the last one counts for those that are missing") +
-                 "; hold out a multiple of the batch");
-  if (!known && from > 0) return {};
-  if (!known) {
-    sums = {};
-    BALEEN_TRY(add_held_out(found, {from, rest, rows - 1, 1}, sums));
+  BALEEN_TRY_ASSIGN(const HeldOutSums sums, short_batch(found, from, rest, rows - 1));
+  if (!no_sums) {
+    BALEEN_TRY(find_no_sums(found, from, rest, sums));
+    if (!no_sums->empty())
+      session.note("`held_out_" + *no_sums->begin() +
+                   "` of a row depends on the other rows of its batch (a statistic over the batch), and " +
+                   std::to_string(rest) + " of " + std::to_string(rows) + " held-out rows fill no batch of " +
+                   std::to_string(size) +
+                   (from > 0 ? ": these are left out of it" : ": the last one counts for those that are missing") +
+                   "; hold out a multiple of the batch");
   }
+  HeldOutSums filled;
+  if (from == 0 && !no_sums->empty()) BALEEN_TRY(add_held_out(found, {from, rest, rows - 1, 1}, filled));
   for (const auto& [name, sum] : sums.sums) {
-    to.sums[name] += sum;
-    to.weights[name] += sums.weights.at(name);
+    const bool is_sum = !no_sums->contains(name);
+    if (!is_sum && from > 0) continue;
+    to.sums[name] += is_sum ? sum : filled.sums.at(name);
+    to.weights[name] += is_sum ? sums.weights.at(name) : filled.weights.at(name);
   }
   return {};
 }

@@ -1,5 +1,9 @@
 /// \file A session's parts, shared by the files that implement it.
 #pragma once
+#include <optional>
+#include <set>
+#include <string>
+
 #include "core/runtime/batch_share.hpp"
 #include "core/runtime/job_programs.hpp"
 #include "core/runtime/output_numbers.hpp"
@@ -48,7 +52,7 @@ struct Session::Impl : JobPrograms {
   std::unique_ptr<BatchReader> reader;
   Count steps_done, position;  ///< the second: the row of the train stream that comes next
   Facts last;
-  std::optional<bool> rows_add_up;  ///< whether what evaluate tells is a sum over rows; nothing: not known yet
+  std::optional<std::set<std::string>> no_sums;  ///< of what evaluate tells, what is no sum over rows; not known at first
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   OutputNumbers numbers;
@@ -100,7 +104,7 @@ struct Session::Impl : JobPrograms {
   Result<Facts> means(const Program& program);
   Status add_held_out(JobProgram& found, const HeldOutRows& read, HeldOutSums& to);
   Result<HeldOutSums> short_batch(JobProgram& found, std::int64_t from, std::int64_t rest, std::int64_t filler);
-  Result<bool> adds_up(JobProgram& found, std::int64_t from, std::int64_t rest, const HeldOutSums& sums);
+  Status find_no_sums(JobProgram& found, std::int64_t from, std::int64_t rest, const HeldOutSums& sums);
   Status add_short_batch(Session& session, JobProgram& found, std::int64_t rows, HeldOutSums& to);
   /// What strategies show.
   Status add_facts(Facts& facts);
