@@ -94,5 +94,35 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Evaluation,
                                            Case{"TwoOfMicroBatches", 2, kZero, 7, {"accumulate=2"}}),
                          [](const auto& info) { return info.param.name; });
 
+/// The loss on `arguments`' rows, and all notes.
+std::pair<double, std::string> evaluated(int ranks, const std::vector<std::string>& arguments) {
+  const TemporaryFolder folder;
+  const std::string log = folder / "log.jsonl";
+  const ProcessResult result = run_parity({"run", "--dtype", "fp64", "--log-json", log}, "evaluation/statistic",
+                                          manifest_of({{"data", ranks}}, ranks == 1 ? "" : kData), arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  std::string notes;
+  for (const nlohmann::json& note : records_in(read_file(log), "note")) notes += note.dump() + "\n";
+  const std::vector<nlohmann::json> evaluations = records_in(read_file(log), "evaluate");
+  return {evaluations.empty() ? NAN : evaluations.back().at("held_out_loss").get<double>(), notes};
+}
+
+/// What was taken off for the rows that filled a batch up was wrong then: a cross entropy could be below 0.
+TEST(EvaluationOfStatistics, LeavesOutRowsThatFillNoBatch) {
+  for (const int ranks : {1, 2}) {
+    const auto [loss, notes] = evaluated(ranks, {"held_out=11"});
+    const auto [whole, none] = evaluated(ranks, {"held_out=11", "batches=1"});
+    EXPECT_NEAR(loss, whole, 1e-12) << ranks;
+    EXPECT_NE(notes.find("3 of 11 held-out rows fill no batch of 8: these are left out of it"), std::string::npos) << notes;
+    EXPECT_EQ(none, "");
+    const auto [filled, told] = evaluated(ranks, {"held_out=3"});
+    EXPECT_GT(filled, 0.1);
+    EXPECT_NE(told.find("the last one counts for those that are missing"), std::string::npos) << told;
+    const auto [apart, nothing] = evaluated(ranks, {"held_out=11", "apart=true"});
+    EXPECT_NE(apart, evaluated(ranks, {"held_out=11", "apart=true", "batches=1"}).first);
+    EXPECT_EQ(nothing, "") << "these add up";
+  }
+}
+
 }  // namespace
 }  // namespace baleen::test
