@@ -244,7 +244,7 @@ class Judge {
     double& grown = grown_norm_[b.program];
     grown = std::max(
         grown, growth(i, [&](const Record::Step& s) { return relative(s.facts.at("gradient_norm"), one->second); }));
-    if (!(one->second > 0)) return;
+    if (!(one->second > 0) || (!a.counts && !std::isfinite(many->second))) return;
     const double least = (exact_ ? kExact : 4 * rounding_ + 1e-5) + kRoundings * grown + share_of_noise(i, one->second);
     const std::string place = "the norm of the gradients" + of;
     double limit = least;

@@ -15,7 +15,7 @@ return baleen.job {
     return out(ops.tanh(baleen.arg("apart", false) and h or centred(h)))
   end,
   loss = nn.cross_entropy {},
-  data = baleen.data.synthetic { fields = { "x f32 6", "y i32 < 3" }, rows = 64, held_out = baleen.arg("held_out") },
+  data = baleen.data.synthetic { fields = { "x f32 6", "y i32 < 3" }, rows = 64, held_out = baleen.arg("held_out", 8) },
   batch = 8, steps = 2, optimizer = baleen.optimizer("sgd", { lr = 0.1 }),
   evaluate = { every = 2, batches = baleen.arg("batches", 0) },
 }
