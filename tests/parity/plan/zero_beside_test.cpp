@@ -148,6 +148,27 @@ TEST(ZeroOverTwoAxes, SendsAlikeInEitherOrderOfTheMesh) {
     EXPECT_EQ(sent[0].count("sent_bytes.all_to_all.data,sequence"), 0u);
   }
 }
+
+/// Gradients are scattered along the extra axis first and updates gathered along it last, so that along `data` each rank
+/// sends its part of a half: 2 Psi/2 (N - 1)/N, as the strategy's own form says.
+TEST(ZeroOverTwoAxes, SendsAlongItsOwnAxisWhatTheExtraOneLeaves) {
+  for (const char* stage : {"1", "2"}) {
+    const Planned planned = plan_of(
+        "plan/gpt_large",
+        manifest_of({{"data", 4}, {"sequence", 2}},
+                    std::string("[[plan]]\nstrategy = \"zero\"\nstage = ") + stage +
+                        "\nextra_axes = \"sequence\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"ulysses\"\n"
+                        "[compute]\nmemory = 1000000000\n"),
+        {"layers=2", "dim=1024", "heads=16", "vocab=8192", "context=256", "batch=16", "accumulate=1",
+         "data=" + source_dir() + "/tests/golden/whales.txt"});
+    ASSERT_EQ(planned.exit_code, 0) << planned.err;
+    ASSERT_EQ(planned.classes.size(), 1u);
+    const PlannedRanks::Form& sent = planned.classes[0].forms.at("sent along data");
+    EXPECT_NEAR(sent.formula / (2 * 4 * planned.parameters / 2 * 3 / 4), 1, 0.01) << stage;
+    EXPECT_NEAR(sent.planned / sent.formula, 1, 0.01) << stage;
+    EXPECT_FALSE(sent.off);
+  }
+}
 #endif
 
 std::vector<Beside> all_beside() {
