@@ -2,6 +2,7 @@
 #include "core/plugin/registry.hpp"
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -33,6 +34,17 @@ const Descriptor* highest(const std::vector<Descriptor>& descriptors, std::strin
     if (!best || one.score > best->score) best = &one;
   }
   return best;
+}
+
+/// Beside the plugins that were found: files of that name, which say that they are others.
+std::string misnamed_files(const std::vector<Descriptor>& found, const std::string& file) {
+  std::set<fs::path> folders;
+  for (const Descriptor& one : found) folders.insert(one.file.parent_path());
+  std::string text;
+  for (const fs::path& folder : folders)
+    if (const Result<Descriptor> one = read_descriptor(folder / file))
+      text += "; " + one->file.string() + " says that it is " + one->kind + " `" + one->name + "`";
+  return text;
 }
 
 Error none_found(std::string_view kind, const std::string& refused) {
@@ -124,7 +136,9 @@ Result<Descriptor> Registry::find(std::string_view kind, std::string_view name, 
   for (const Rejected& one : rejected_)
     if ((one.name == name && (one.kind == kind || !find_kind(one.kind))) || one.file.filename() == file)
       return Error{one.error.code, one.error.text(), place};
-  return Error{BALEEN_NOT_FOUND, unknown_word(std::string(kind) + " plugin", name, names(kind)) + refused_files(),
+  return Error{BALEEN_NOT_FOUND,
+               unknown_word(std::string(kind) + " plugin", name, names(kind)) + misnamed_files(descriptors_, file) +
+                   refused_files(),
                place};
 }
 

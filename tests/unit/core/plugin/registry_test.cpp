@@ -69,6 +69,16 @@ TEST_F(FindPlugins, RejectsABadLibraryInAFolder) {
   EXPECT_EQ(registry.rejected()[0].file.filename(), "bad.so");
 }
 
+/// As of a copy whose descriptor was left as it was, also where the original hides it.
+TEST_F(FindPlugins, NamesTheFileThatSaysThatItIsAnother) {
+  folder_.write("baleen_data_alpha.so", member("data", "alpha", 0));
+  const std::string copy = folder_.write("baleen_data_mine.so", member("data", "alpha", 0));
+  const auto found = discover({{folder_.path(), ""}}).find("data", "mine", "job.lua:3:7");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().text(),
+            "job.lua:3:7: unknown data plugin `mine`; known: `alpha`; " + copy + " says that it is data `alpha`");
+}
+
 TEST_F(FindPlugins, FailsForABadLibraryThatWasNamed) {
   const std::vector<PluginPlace> places = {{folder_.write("bad.so", "not ELF at all"), "a.toml:2:3"}};
   const auto registry = Registry::discover(places, log_);
