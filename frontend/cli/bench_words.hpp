@@ -4,6 +4,7 @@
 #include <string>
 
 #include "frontend/cli/commands.hpp"
+#include "frontend/cli/option_checks.hpp"
 
 namespace baleen::app {
 
@@ -31,7 +32,7 @@ inline void add_bench_words(CLI::App& sub, std::string& what, BenchOptions& out)
   sub.add_option("--seconds", out.seconds, "How long to measure each size")
       ->type_name("X")
       ->capture_default_str()
-      ->check(CLI::Range(1e-3, 3600.0));
+      ->check(range_check(1e-3, 3600));
   sub.add_flag("--own-memory", out.own_memory, "Buffers that are not the transport's own");
   sub.add_flag("--json", out.json, "For programs: everything, as one JSON object");
 }

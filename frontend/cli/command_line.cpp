@@ -267,7 +267,7 @@ class Parser {
                      "Measure for so many seconds (0.05 to 60) how fast the offload backend is on this machine, for a "
                      "bound of a step's time")
         ->type_name("SECONDS")
-        ->check(CLI::Range(0.05, 60.0));
+        ->check(range_check(0.05, 60));
     plan_->add_flag("--json", plan_options_.json, "For programs: everything, as one JSON object");
   }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -50,15 +51,20 @@ inline CLI::Validator temperature_check() {
   return CLI::Validator(check, "");
 }
 
-/// A number from 0 to 1.
-inline CLI::Validator part_check() {
-  const auto check = [](const std::string& text) -> std::string {
+/// A number from `least` to `most`, which NaN is not.
+inline CLI::Validator range_check(double least, double most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
     double number = 0;
-    if (reads_as(text, number) && number >= 0 && number <= 1) return {};
-    return "must be a number from 0 to 1, not `" + text + "`";
+    if (reads_as(text, number) && number >= least && number <= most) return {};
+    char range[64];
+    std::snprintf(range, sizeof range, "must be a number from %g to %g", least, most);
+    return std::string(range) + ", not `" + text + "`";
   };
   return CLI::Validator(check, "");
 }
+
+/// A number from 0 to 1.
+inline CLI::Validator part_check() { return range_check(0, 1); }
 
 /// An empty word means nothing to any option but --stop. It is mostly what a shell makes of a variable that is not set,
 /// and must not count as if the option were left out.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "frontend/cli/commands.hpp"
+#include "frontend/cli/option_checks.hpp"
 #include "frontend/validate/launched_rank.hpp"
 
 namespace baleen::app {
@@ -26,7 +27,7 @@ inline void add_validate_words(CLI::App& sub, ValidateOptions& out) {
   sub.add_option("--limit", out.limit, "Seconds for each case")
       ->type_name("SECONDS")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(range_check(0.1, 3600));
   sub.add_flag("--json", out.json, "For programs: everything, as one JSON object");
   // Ranks of a launcher under test; no words for users.
   sub.add_option("--launch-rank", out.launch_rank)->group("");
@@ -36,7 +37,8 @@ inline void add_validate_words(CLI::App& sub, ValidateOptions& out) {
 
 inline void add_new_words(CLI::App& sub, NewOptions& out) {
   sub.add_option("KIND", out.kind,
-                 "What it is to be: optimizer, data, monitor, op, strategy, checkpoint, offload, compute or transport")
+                 "What it is to be: optimizer, data, monitor, op, strategy, checkpoint, offload, compute, transport or "
+                 "launcher")
       ->required()
       ->type_name("");
   sub.add_option("NAME", out.name, "Its name, and its folder's")->required()->type_name("");

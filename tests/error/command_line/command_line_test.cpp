@@ -72,6 +72,16 @@ TEST(CommandLine, ChecksNumbers) {
                    "--top-p: must be a number from 0 to 1, not `" + bad + "` (see `baleen generate --help`)");
 }
 
+/// NaN is in no range.
+TEST(CommandLine, RefusesTimesThatAreNoNumbers) {
+  for (const std::string bad : {"nan", "-nan", "inf", "0", "1h"}) {
+    expect_refused({"plan", "x.lua", "--measure-offload=" + bad},
+                   "--measure-offload: must be a number from 0.05 to 60, not `" + bad + "` (see `baleen plan --help`)");
+    expect_refused({"bench", "transport", "--seconds=" + bad},
+                   "--seconds: must be a number from 0.001 to 3600, not `" + bad + "` (see `baleen bench --help`)");
+  }
+}
+
 /// As of a shell's variable that is not set: nothing may go on as if the option were left out.
 TEST(CommandLine, RefusesEmptyWords) {
   const auto said = [](const std::string& before) {
@@ -104,8 +114,9 @@ TEST(CommandLine, SaysWhatValidateLacks) {
                  "--set context=4: `context` is set twice");
   expect_refused({"validate", plugin, "--set", "path=x", "--set", "context=8", "--only", "data.epoch"},
                  "--only: unknown case `data.epoch`; did you mean `data.epochs`?");
-  expect_refused({"validate", plugin, "--limit", "0"},
-                 "--limit: Value 0 not in range 0.100000 to 3600.000000 (see `baleen validate --help`)");
+  for (const std::string bad : {"0", "nan", "inf", "4000", "x"})
+    expect_refused({"validate", plugin, "--limit", bad},
+                   "--limit: must be a number from 0.1 to 3600, not `" + bad + "` (see `baleen validate --help`)");
   expect_refused({"validate", plugin, "--manifest", "a.toml"},
                  "unknown option `--manifest` (see `baleen validate --help`)");
 }
@@ -127,6 +138,13 @@ TEST(CommandLine, SaysWhyNoPluginIsWritten) {
           "`../mine` is no name for a plugin: use at most 31 lower-case letters, digits and `_`, a letter first");
   refused({"data", "taken"}, "taken: is there already; choose another name, or remove it");
   refused({"data", "mine", "--c"}, "there is no template in C for kind `data`; leave --c out");
+}
+
+TEST(CommandLine, NamesEveryKindThatANewPluginMayBe) {
+  const std::string help = run_baleen({"new", "--help"}).out;
+  for (const std::string kind :
+       {"optimizer", "data", "monitor", "op", "strategy", "checkpoint", "offload", "compute", "transport", "launcher"})
+    EXPECT_NE(help.find(" " + kind), std::string::npos) << kind << "\n" << help;
 }
 
 TEST(CommandLine, HelpsWhateverElseIsWrong) {
