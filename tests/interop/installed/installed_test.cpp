@@ -139,6 +139,8 @@ TEST_F(Installed, DocumentsOfTheSdkPointToWhatIsThere) {
     }
   }
   EXPECT_GT(found, 60u);
+  const std::string start = read_file(documents / "README.md");
+  EXPECT_NE(start.find("`cmake/` and `source/` are `lib/cmake/baleen`"), std::string::npos) << start;
   const std::string guide = read_file(documents / "guides/add_a_strategy.md");
   const std::string tables =
       guide.substr(guide.find("| you want |"), guide.find("`set_tag` writes") - guide.find("| you want |"));
