@@ -1,4 +1,7 @@
 /// \file What every checkpoint format must do: the same bits come back, and what is damaged is refused.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,131 +12,14 @@
 #include <vector>
 
 #include "baleen/checkpoint.h"
-#include "baleen/dtype.hpp"
 #include "baleen/host.hpp"
 #include "frontend/validate/cases.hpp"
+#include "frontend/validate/checkpoint_format.hpp"
 
 namespace baleen::validate {
 namespace {
 
-constexpr std::size_t kBehind = 64;  // bytes behind what a tensor is read into
-constexpr char kGuardByte = '\x5a';
-
-struct NamedBytes {
-  std::string name;
-  baleen_dtype_t dtype = BALEEN_F32;
-  std::vector<std::int64_t> shape;
-  std::string bytes;
-
-  bool operator==(const NamedBytes&) const = default;
-};
-using Facts = std::map<std::string, std::string>;
-
-/// All bytes are used, also those of NaN patterns.
-NamedBytes tensor_of(std::string name, baleen_dtype_t dtype, std::vector<std::int64_t> shape) {
-  std::size_t bytes = dtype_size(dtype);
-  for (const std::int64_t extent : shape) bytes *= static_cast<std::size_t>(extent);
-  NamedBytes tensor{std::move(name), dtype, std::move(shape), std::string(bytes, '\0')};
-  for (std::size_t i = 0; i < bytes; ++i) tensor.bytes[i] = static_cast<char>(37 * i + tensor.name.size());
-  return tensor;
-}
-
-std::vector<NamedBytes> many_tensors() {
-  return {tensor_of("blocks.0.weight", BALEEN_F32, {3, 5}),
-          tensor_of("odd", BALEEN_U8, {7}),
-          tensor_of("double", BALEEN_F64, {2, 1, 2}),
-          tensor_of("half", BALEEN_F16, {3}),
-          tensor_of("brain", BALEEN_BF16, {5}),
-          tensor_of("ids", BALEEN_I64, {2}),
-          tensor_of("count", BALEEN_I32, {}),
-          tensor_of("empty", BALEEN_F32, {0, 4}),
-          tensor_of("na\xc3\xafve \"name\"", BALEEN_F32, {1}),
-          tensor_of("deep", BALEEN_F32, {1, 1, 2, 1, 1, 1, 1, 2})};
-}
-
-/// Tensors and facts as the table takes them; they borrow.
-struct Told {
-  Told(const std::vector<NamedBytes>& given, const Facts& facts, bool with_data) {
-    for (const NamedBytes& one : given) {
-      baleen_named_tensor_t& told = tensors.emplace_back();
-      told.name = abi(one.name);
-      told.dtype = one.dtype;
-      told.rank = static_cast<std::uint32_t>(one.shape.size());
-      std::ranges::copy(one.shape, told.shape);
-      told.bytes = one.bytes.size();
-      if (with_data) told.data = const_cast<char*>(one.bytes.data());
-    }
-    for (const auto& [name, text] : facts) pairs.insert(pairs.end(), {abi(name), abi(text)});
-  }
-  std::vector<baleen_named_tensor_t> tensors;
-  std::vector<baleen_string_t> pairs;
-};
-
-/// A format in the hands of a case, and a file in the case's folder.
-struct Format {
-  Format(const Subject& subject, Mark& mark)
-      : plugin(subject, mark),
-        table(plugin.table<baleen_checkpoint_t>()),
-        path((subject.scratch / ("file." + subject.descriptor.extension)).string()) {}
-
-  baleen_status_t try_write(const std::string& to, const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
-    const Told told(tensors, facts, true);
-    return plugin.call("`write`", table.write, plugin.host(), abi(to), told.tensors.data(),
-                       std::uint64_t{told.tensors.size()}, told.pairs.data(), std::uint64_t{facts.size()});
-  }
-  void write(const std::vector<NamedBytes>& tensors, const Facts& facts = {}) {
-    const baleen_status_t status = try_write(path, tensors, facts);
-    if (status != BALEEN_OK) throw Failure("`write` fails: " + plugin.refusal("`write`", status).message);
-  }
-
-  /// Nothing where the file is refused; its reason goes to `why`.
-  bool read(const std::string& from, std::map<std::string, NamedBytes>& found, Facts& facts, std::string& why) {
-    void* reader = nullptr;
-    baleen_status_t status = plugin.call("`open`", table.open, plugin.host(), abi(from), &reader);
-    if (status != BALEEN_OK) {
-      why = plugin.refusal("`open`", status).message;
-      return false;
-    }
-    const baleen_named_tensor_t* tensors = nullptr;
-    const baleen_string_t* pairs = nullptr;
-    std::uint64_t count = 0, fact_count = 0;
-    plugin.ok("`list`", table.list, reader, &tensors, &count, &pairs, &fact_count);
-    bool is_whole = true;
-    for (std::uint64_t i = 0; i < count && is_whole; ++i) {
-      NamedBytes one{std::string(view(tensors[i].name)), tensors[i].dtype, {}, {}};
-      if (tensors[i].rank > BALEEN_MAX_RANK)
-        throw Failure("`list` gives a tensor of rank " + std::to_string(tensors[i].rank));
-      one.shape.assign(tensors[i].shape, tensors[i].shape + tensors[i].rank);
-      one.bytes.assign(tensors[i].bytes + kBehind, kGuardByte);
-      status = plugin.call("`read`", table.read, reader, i, static_cast<void*>(one.bytes.data()), tensors[i].bytes);
-      is_whole = status == BALEEN_OK;
-      if (!is_whole) {
-        why = plugin.refusal("`read`", status).message;
-        continue;
-      }
-      const std::string behind = one.bytes.substr(tensors[i].bytes);
-      if (behind != std::string(kBehind, kGuardByte))
-        throw Failure("`read` of `" + one.name + "` writes behind its bytes");
-      one.bytes.resize(tensors[i].bytes);
-      if (!found.emplace(one.name, one).second) throw Failure("`list` gives `" + one.name + "` twice");
-    }
-    for (std::uint64_t i = 0; i < fact_count; ++i) facts[std::string(view(pairs[2 * i]))] = view(pairs[2 * i + 1]);
-    plugin.call("`close`", table.close, reader);
-    return is_whole;
-  }
-  std::map<std::string, NamedBytes> must_read(Facts* facts = nullptr) {
-    std::map<std::string, NamedBytes> found;
-    Facts told;
-    std::string why;
-    if (!read(path, found, told, why)) throw Failure("what it has written it cannot read: " + why);
-    if (facts) *facts = told;
-    return found;
-  }
-
-  Opened plugin;
-  const baleen_checkpoint_t& table;
-  std::string path;
-};
+constexpr char kUnread = '\x5a';
 
 std::string file_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -145,20 +31,83 @@ std::ptrdiff_t files_beside(const std::string& path) {
   return std::distance(begin(all), end(all));
 }
 
-void gives_bits_back(const Subject& subject, Mark& mark) {
-  Format format(subject, mark);
-  format.write(many_tensors());
+void must_give_back(Format& format, const std::vector<NamedBytes>& written) {
   const auto found = format.must_read();
-  for (const NamedBytes& one : many_tensors()) {
+  for (const NamedBytes& one : written) {
     const auto same = found.find(one.name);
     if (same == found.end()) throw Failure("tensor `" + one.name + "` does not come back");
     if (same->second.dtype != one.dtype || same->second.shape != one.shape)
       throw Failure("tensor `" + one.name + "` comes back with another dtype or shape");
     if (same->second.bytes != one.bytes) throw Failure("tensor `" + one.name + "` comes back with other bytes");
   }
-  if (found.size() != many_tensors().size()) throw Failure("more tensors come back than were written");
+  if (found.size() != written.size()) throw Failure("more tensors come back than were written");
+}
+
+void gives_bits_back(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  format.write(all_tensors());
+  must_give_back(format, all_tensors());
+  // No parameter has one of 8 bits, so a format may refuse them.
+  for (const baleen_dtype_t dtype : {BALEEN_E4M3, BALEEN_E5M2}) {
+    const std::vector<NamedBytes> eighths = {tensor_of("eighths", dtype, {3, 5})};
+    const baleen_status_t status = format.try_write(format.path, eighths);
+    if (status != BALEEN_OK)
+      format.plugin.refusal("`write`", status);
+    else
+      must_give_back(format, eighths);
+  }
   format.write({});
   if (!format.must_read().empty()) throw Failure("a file of no tensors gives some back");
+}
+
+/// A file that is open for reading.
+class Reading {
+ public:
+  explicit Reading(const Format& format) : format_(format) {
+    const auto& table = format.table;
+    format.plugin.ok("`open`", table.open, format.plugin.host(), abi(format.path), &reader_);
+    const baleen_string_t* facts = nullptr;
+    std::uint64_t fact_count = 0;
+    format.plugin.ok("`list`", table.list, reader_, &tensors_, &count_, &facts, &fact_count);
+  }
+  Reading(const Reading&) = delete;
+  void close() { format_.plugin.call("`close`", format_.table.close, reader_); }
+
+  std::uint64_t count() const { return count_; }
+  /// Throws Failure where the bytes are not those of the tensor of this name; `how` it is read.
+  void must_give(std::uint64_t number, const std::map<std::string, std::string>& bytes, const char* how) const {
+    const std::string name(view(tensors_[number].name));
+    const auto written = bytes.find(name);
+    if (written == bytes.end() || written->second.size() != tensors_[number].bytes)
+      throw Failure("`list` gives a tensor `" + name + "` of other bytes than were written");
+    std::string found(written->second.size(), kUnread);
+    format_.plugin.ok("`read`", format_.table.read, reader_, number, static_cast<void*>(found.data()),
+                      std::uint64_t{found.size()});
+    if (found != written->second) throw Failure("tensor `" + name + "` has other bytes where it is read " + how);
+  }
+
+ private:
+  const Format& format_;
+  void* reader_ = nullptr;
+  const baleen_named_tensor_t* tensors_ = nullptr;
+  std::uint64_t count_ = 0;
+};
+
+void reads_in_any_order(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  const std::vector<NamedBytes> tensors = all_tensors();
+  format.write(tensors);
+  std::map<std::string, std::string> bytes;
+  for (const NamedBytes& one : tensors) bytes[one.name] = one.bytes;
+  Reading first(format), second(format);
+  for (std::uint64_t i = first.count(); i-- > 0;) first.must_give(i, bytes, "from the last one to the first");
+  for (std::uint64_t i = 0; i < first.count(); ++i) {
+    first.must_give(i, bytes, "a second time");
+    second.must_give(second.count() - 1 - i, bytes, "by a second reader, in turn with the first");
+  }
+  first.close();
+  second.must_give(0, bytes, "when another reader has been closed");
+  second.close();
 }
 
 void gives_facts_back(const Subject& subject, Mark& mark) {
@@ -224,6 +173,46 @@ void survives_damaged_files(const Subject& subject, Mark& mark) {
     std::string why;
     format.read(damaged, found, facts, why);
   }
+}
+
+/// While this lives, a write beyond so many bytes of a file fails, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &usual_);
+    const rlimit small{16384, usual_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  FullDisk(const FullDisk&) = delete;
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &usual_); }
+
+ private:
+  rlimit usual_{};
+};
+
+/// `name` is the function that wrote, or tried to.
+void must_have_kept(const Format& format, const std::string& earlier, const std::string& name) {
+  if (file_bytes(format.path) != earlier)
+    throw Failure("where the disk is full, " + name +
+                  " spoils the file that was there; write a file beside it, sync "
+                  "it, then rename it");
+  if (files_beside(format.path) != 1) throw Failure("where the disk is full, " + name + " leaves files");
+}
+
+void keeps_the_old_file(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  format.write({tensor_of("old", BALEEN_F32, {4})});
+  const std::string earlier = file_bytes(format.path);
+  const std::vector<NamedBytes> tensors = {tensor_of("big", BALEEN_F32, {100'000})};
+  baleen_status_t status = BALEEN_OK;
+  {
+    const FullDisk full;
+    status = format.try_write(format.path, tensors);
+  }
+  if (status == BALEEN_OK) throw Failure("`write` returns OK where the disk is full");
+  format.plugin.refusal("`write`", status);
+  must_have_kept(format, earlier, "`write`");
 }
 
 void refuses_two_of_one_name(const Subject& subject, Mark& mark) {
@@ -326,13 +315,51 @@ void refuses_other_pieces(const Subject& subject, Mark& mark) {
   if (files_beside(format.path) != 1) throw Failure("what was not committed leaves files");
 }
 
+void keeps_the_old_file_of_pieces(const Subject& subject, Mark& mark) {
+  Format format(subject, mark);
+  InPieces file(format);
+  if (!file.pieces) return;
+  format.write({tensor_of("old", BALEEN_F32, {4})});
+  const std::string earlier = file_bytes(format.path);
+  const std::vector<NamedBytes> tensors = {tensor_of("big", BALEEN_F32, {100'000})};
+  const char* name = "`begin`";
+  baleen_status_t status = BALEEN_OK;
+  {
+    const FullDisk full;
+    status = file.try_begin(tensors);
+    for (std::size_t at = 0; status == BALEEN_OK && at < tensors[0].bytes.size(); at += 4096)
+      status = file.append(0, std::string_view(tensors[0].bytes).substr(at, 4096)), name = "`append`";
+    if (status == BALEEN_OK) status = file.commit(), name = "`commit`";
+  }
+  if (status == BALEEN_OK) throw Failure("`commit` returns OK where the disk is full");
+  format.plugin.refusal(name, status);
+  if (file.writer) file.end();
+  must_have_kept(format, earlier, "a file of pieces");
+}
+
+/// Null for what nobody knows, whole tables for the rest.
+void answers_queries(const Subject& subject, Mark& mark) {
+  const Format format(subject, mark);
+  if (!format.table.query) throw Skip("it has no extensions");
+  const auto answer = [&](const char* name) {
+    return format.plugin.call("`query` of " + std::string(name), format.table.query, abi(name));
+  };
+  if (answer("no.such.extension/1")) throw Failure("`query` gives a table for an extension that nobody knows");
+  const auto* const shards = static_cast<const baleen_checkpoint_shards_t*>(answer(BALEEN_CHECKPOINT_SHARDS));
+  if (shards && (!shards->write || !shards->commit || !shards->open || !shards->list || !shards->read ||
+                 !shards->close || !shards->remove || !shards->verify))
+    throw Failure("`query` gives a table of shards that lacks functions");
+}
+
 }  // namespace
 
 std::vector<Case> checkpoint_cases() {
   return {
       {"checkpoint.bits", "tensors of every dtype come back bit for bit", &gives_bits_back},
+      {"checkpoint.order", "tensors are read in any order, again, and by two readers at once", &reads_in_any_order},
       {"checkpoint.facts", "facts come back as they were", &gives_facts_back},
       {"checkpoint.replaces", "a file is replaced whole, and nothing is left beside it", &replaces_whole_files},
+      {"checkpoint.full_disk", "fails where the disk is full, and keeps the file that was there", &keeps_the_old_file},
       {"checkpoint.missing", "names what is missing, in writing and reading", &refuses_a_missing_folder},
       {"checkpoint.cut", "refuses a file that is cut anywhere", &refuses_cut_files},
       {"checkpoint.damaged", "survives a file with any byte changed", &survives_damaged_files},
@@ -340,6 +367,9 @@ std::vector<Case> checkpoint_cases() {
       {"checkpoint.pieces", "pieces make the file that whole tensors make", &writes_pieces},
       {"checkpoint.pieces_left", "refuses pieces that lack bytes or are too many, and leaves nothing",
        &refuses_other_pieces},
+      {"checkpoint.pieces_full_disk", "pieces fail where the disk is full, and the file that was there is kept",
+       &keeps_the_old_file_of_pieces},
+      {"checkpoint.query", "gives no table for an extension that nobody knows", &answers_queries},
   };
 }
 

@@ -31,12 +31,12 @@ bool make_file(const std::string& name) {
   return true;
 }
 
-struct Taken {
+struct TakenValue {
   int times = 0;
   std::string value;
 
   static void take(void* self, baleen_string_t value) {
-    auto& taken = *static_cast<Taken*>(self);
+    auto& taken = *static_cast<TakenValue*>(self);
     ++taken.times;
     taken.value.assign(view(value));
   }
@@ -58,11 +58,12 @@ class Rank {
   void put(const std::string& key, const std::string& value) const {
     ok("`put` of `" + key + "`", try_put(key, value));
   }
-  baleen_status_t try_get(const std::string& key, Taken& taken) const {
-    return plugin.call("`get` of `" + key + "`", table.get, self, abi(key), &Taken::take, static_cast<void*>(&taken));
+  baleen_status_t try_get(const std::string& key, TakenValue& taken) const {
+    return plugin.call("`get` of `" + key + "`", table.get, self, abi(key), &TakenValue::take,
+                       static_cast<void*>(&taken));
   }
   std::string get(const std::string& key) const {
-    Taken taken;
+    TakenValue taken;
     ok("`get` of `" + key + "`", try_get(key, taken));
     if (taken.times != 1)
       throw Failure("`get` calls `take` " + std::to_string(taken.times) + " times; it is to be called once");
@@ -199,7 +200,7 @@ int see_loss(const Rank& rank, bool has_cause) {
     rank.ok("`watch`",
             rank.plugin.call("`watch`", rank.table.watch, rank.self, &Loss::lost, static_cast<void*>(&loss)));
   rank.fence("all are there");
-  Taken taken;
+  TakenValue taken;
   expect_lost(rank, "`get`", rank.try_get("never set", taken), has_cause);
   expect_lost(rank, "`fence`", rank.try_fence("never reached"), has_cause);
   for (int turn = 0; rank.table.watch && loss.times == 0; ++turn) {

@@ -294,7 +294,14 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"takes_twins", "checkpoint.names", "takes two tensors of one name"},
         std::vector<std::string>{"reads_beyond", "checkpoint.bits", "writes behind its bytes"},
         std::vector<std::string>{"joins_pieces", "checkpoint.pieces", "make another file"},
-        std::vector<std::string>{"commits_early", "checkpoint.pieces_left", "a tensor that lacks a byte"}),
+        std::vector<std::string>{"commits_early", "checkpoint.pieces_left", "a tensor that lacks a byte"},
+        std::vector<std::string>{"writes_in_place", "checkpoint.full_disk", "spoils the file that was there"},
+        std::vector<std::string>{"hides_full_disk", "checkpoint.full_disk", "returns OK where the disk is full"},
+        std::vector<std::string>{"reads_in_turn", "checkpoint.order", "from the last one to the first"},
+        std::vector<std::string>{"reads_a_part", "checkpoint.bits", "comes back with other bytes"},
+        std::vector<std::string>{"reads_once", "checkpoint.order", "read a second time"},
+        std::vector<std::string>{"narrow_extents", "checkpoint.bits", "another dtype or shape"},
+        std::vector<std::string>{"knows_all", "checkpoint.query", "an extension that nobody knows"}),
     [](const auto& info) { return info.param[0]; });
 
 /// Kinds of ops have no options: each wrong one has a name.

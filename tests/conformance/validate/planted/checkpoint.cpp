@@ -1,6 +1,7 @@
 /// \file A sound small format of named tensors; DEFECT says what is wrong with it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -34,7 +35,14 @@ enum Defect {
   takes_twins,
   reads_beyond,
   joins_pieces,
-  commits_early
+  commits_early,
+  writes_in_place,
+  hides_full_disk,
+  reads_in_turn,
+  reads_a_part,
+  reads_once,
+  narrow_extents,
+  knows_all
 };
 constexpr Defect kDefect = DEFECT;
 
@@ -46,6 +54,7 @@ struct Reader {
   std::vector<baleen_named_tensor_t> tensors;
   std::vector<std::size_t> places;
   std::vector<baleen_string_t> facts;
+  std::set<std::uint64_t> given;  ///< numbers of what was read
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -93,18 +102,20 @@ baleen_status_t write(const baleen_host_t* table, baleen_string_t path, const ba
     if (kDefect == drops_bytes && tensors[i].bytes > 4) out.back() = 0;
   }
   put(out, std::uint64_t{77});
-  const std::string name(view(path)), beside = name + ".partial";
+  const std::string name(view(path)), beside = kDefect == writes_in_place ? name : name + ".partial";
   std::ofstream file(beside, std::ios::binary);
   file << out;
   file.close();
   if (kDefect == leaves_files) std::ofstream(name + ".log") << "written";
-  if (!file || std::rename(beside.c_str(), name.c_str()) != 0)
+  if ((!file && kDefect != hides_full_disk) || std::rename(beside.c_str(), name.c_str()) != 0) {
+    std::remove(beside.c_str());
     return host.fail(BALEEN_IO, kDefect == hides_files ? "cannot be written" : name + ": cannot be written");
+  }
   return BALEEN_OK;
 }
 
 baleen_status_t open_file(const baleen_host_t* table, baleen_string_t path, void** out) {
-  auto reader = std::make_unique<Reader>(Reader{Host(table), {}, 0, true, {}, {}, {}});
+  auto reader = std::make_unique<Reader>(Reader{Host(table), {}, 0, true, {}, {}, {}, {}});
   const std::string name(view(path));
   std::ifstream file(name, std::ios::binary);
   if (!file) return reader->host.fail(BALEEN_NOT_FOUND, name + ": cannot be opened");
@@ -120,6 +131,8 @@ baleen_status_t open_file(const baleen_host_t* table, baleen_string_t path, void
     if (!reader->is_sound) break;
     one.rank = static_cast<std::uint32_t>(rank);
     for (std::uint32_t d = 0; d < one.rank; ++d) one.shape[d] = static_cast<std::int64_t>(reader->number());
+    if (kDefect == narrow_extents)
+      for (std::uint32_t d = 0; d < one.rank; ++d) one.shape[d] &= 255;
     const baleen_string_t data = reader->text();
     one.bytes = data.size;
     reader->places.push_back(reader->at - data.size);
@@ -200,14 +213,17 @@ baleen_checkpoint_t planted_table() {
     return BALEEN_OK;
   };
   table.read = [](void* self, std::uint64_t number, void* data, std::uint64_t bytes) -> baleen_status_t {
-    const auto& reader = *static_cast<Reader*>(self);
+    auto& reader = *static_cast<Reader*>(self);
+    if (kDefect == reads_in_turn) number = reader.given.size() % reader.places.size();
+    if (!reader.given.insert(number).second && kDefect == reads_once) bytes = 0;
+    if (kDefect == reads_a_part) bytes = std::min<std::uint64_t>(bytes, 65'536);
     if (bytes > 0) std::memcpy(data, reader.bytes.data() + reader.places[number], bytes);
     if (kDefect == reads_beyond) static_cast<char*>(data)[bytes] = 0;
     return BALEEN_OK;
   };
   table.close = [](void* self) { delete static_cast<Reader*>(self); };
   table.query = [](baleen_string_t name) -> const void* {
-    return view(name) == BALEEN_CHECKPOINT_PIECES ? &kPieces : nullptr;
+    return view(name) == BALEEN_CHECKPOINT_PIECES || kDefect == knows_all ? &kPieces : nullptr;
   };
   return table;
 }
