@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -139,6 +140,8 @@ struct Tally {
 
 Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(std::filesystem::absolute(options.file)));
+  std::optional<validate::HeldSignals> held;  // until the folder is removed
+  if (options.launch_rank.empty()) held.emplace();
   BALEEN_TRY_ASSIGN(const ScratchFolder scratch, ScratchFolder::make(!options.launch_rank.empty()));
   BALEEN_TRY_ASSIGN(UserValues values, read_sets(descriptor, options.sets, scratch.path()));
   Subject subject{&setup.registry,
@@ -159,6 +162,7 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   for (const Case& one : cases) {
     subject.scratch = scratch.below(one.name);
     const Outcome outcome = one.needs_member && !has_member ? without_member() : run_case(one, subject, limit);
+    if (validate::HeldSignals::has_come()) return kCaseFailed;  // that signal ends this process
     if (one.name == validate::kCreateCase) has_member = outcome.state != Outcome::State::failed;
     ++tally[outcome.state];
     if (options.json)

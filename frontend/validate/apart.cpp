@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -78,9 +80,18 @@ class Kept {
   FileHandle file_;
 };
 
+sigset_t ending_signals() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, signal);
+  return all;
+}
+
 [[noreturn]] void be_the_case(const std::function<void(Mark&)>& body, Shared& shared, const Kept& kept) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const sigset_t endings = ending_signals();
+  ::sigprocmask(SIG_UNBLOCK, &endings, nullptr);
   const rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);
   if (const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
@@ -110,6 +121,34 @@ std::string signal_name(int signal) {
   return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
 }
 
+/// Processes whose parent this one is, with their names. None where the system does not tell.
+std::map<pid_t, std::string> children() {
+  std::map<pid_t, std::string> found;
+  std::ifstream list("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  for (pid_t child = 0; list >> child;) {
+    std::ifstream name("/proc/" + std::to_string(child) + "/comm");
+    std::getline(name, found[child]);
+  }
+  return found;
+}
+
+/// Reaps what has ended, for a moment; kills the rest. Says what it has killed, "" where all have ended.
+std::string reap_what_is_left() {
+  constexpr std::chrono::seconds kMoment(2);
+  std::string left;
+  for (const auto begin = Clock::now();; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    const auto running = children();
+    if (running.empty()) return left;
+    if (Clock::now() - begin < kMoment && !HeldSignals::has_come()) continue;
+    for (const auto& [process, name] : running) {
+      if (::kill(process, SIGKILL) == 0) left += (left.empty() ? "" : ", ") + name + " " + std::to_string(process);
+      ::waitpid(process, nullptr, 0);
+    }
+  }
+}
+
 Outcome judged(const Shared& shared, int status, bool over, std::chrono::milliseconds limit) {
   Outcome outcome;
   outcome.state = Outcome::State::failed;
@@ -131,6 +170,25 @@ Outcome judged(const Shared& shared, int status, bool over, std::chrono::millise
 
 }  // namespace
 
+HeldSignals::HeldSignals() {
+  sigset_t held = ending_signals();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    if (now.sa_handler == SIG_IGN) sigdelset(&held, signal);
+  }
+  ::sigprocmask(SIG_BLOCK, &held, &usual_);
+}
+
+HeldSignals::~HeldSignals() { ::sigprocmask(SIG_SETMASK, &usual_, nullptr); }
+
+bool HeldSignals::has_come() {
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  return sigismember(&waiting, SIGINT) == 1 || sigismember(&waiting, SIGTERM) == 1 ||
+         sigismember(&waiting, SIGHUP) == 1;
+}
+
 void Mark::set(std::string_view call) {
   static std::mutex mutex;  // one thread of this process after another
   const std::lock_guard lock(mutex);
@@ -143,6 +201,7 @@ Outcome run_apart(const std::function<void(Mark&)>& body, std::chrono::milliseco
   const auto shared = make_shared_page();
   const Kept kept;
   std::fflush(nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the case leaves behind is seen here
   const auto begin = Clock::now();
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "a process for a case");
@@ -152,7 +211,7 @@ Outcome run_apart(const std::function<void(Mark&)>& body, std::chrono::milliseco
   bool over = false;
   while (::waitpid(child, &status, WNOHANG) == 0) {
     over = Clock::now() - begin > limit;
-    if (over) {
+    if (over || HeldSignals::has_come()) {
       ::kill(-child, SIGKILL);
       ::waitpid(child, &status, 0);
       break;
@@ -160,7 +219,12 @@ Outcome run_apart(const std::function<void(Mark&)>& body, std::chrono::milliseco
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ::kill(-child, SIGKILL);  // what it has left running
+  const std::string left = reap_what_is_left();
   Outcome outcome = judged(*shared, status, over, limit);
+  if (!left.empty() && outcome.state != Outcome::State::failed) {
+    outcome.state = Outcome::State::failed;
+    outcome.reason = "leaves processes running: " + left;
+  }
   outcome.output = kept.end();
   outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return outcome;

@@ -1,6 +1,8 @@
 /// \file Runs one case in a process of its own, so that a crash, a hang or an `exit` in a plugin is that case's
 /// failure.
 #pragma once
+#include <signal.h>
+
 #include <array>
 #include <chrono>
 #include <functional>
@@ -43,8 +45,23 @@ class Mark {
   bool exits_ = false;
 };
 
-/// Runs `body` in a forked process with its standard outputs kept. To be called where this process has one thread. The
-/// process and those that it has made are killed when `limit` is over, and when it ends.
+/// While this lives, SIGINT, SIGTERM and SIGHUP wait, but those that are ignored anyway. One that has come ends this
+/// process, as it does without this, when this goes: until then what was made can be removed.
+class HeldSignals {
+ public:
+  HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  ~HeldSignals();
+  /// Whether one waits.
+  static bool has_come();
+
+ private:
+  sigset_t usual_;
+};
+
+/// Runs `body` in a forked process with its standard outputs kept. To be called where this process has one thread and
+/// no children. The process and those that it has made are killed when `limit` is over, when it ends, and when a held
+/// signal comes. Those that have left its group, and do not end by themselves soon, are its failure.
 Outcome run_apart(const std::function<void(Mark&)>& body, std::chrono::milliseconds limit);
 
 }  // namespace baleen::validate

@@ -55,14 +55,6 @@ std::string needed_manifest(const Subject& subject, Mark& mark, std::string_view
   return manifest;
 }
 
-/// From the first line that tells of a difference on.
-std::string difference_in(const std::string& out) {
-  constexpr std::size_t kMost = 1500;
-  const std::size_t at = out.find("DIFFERENT");
-  const std::size_t line = at == std::string::npos ? 0 : out.rfind('\n', at) + 1;
-  return out.substr(line, kMost);
-}
-
 void is_one_rank(const Subject& subject, Mark& mark, std::string_view job, int ranks,
                  const std::vector<std::string>& arguments = {}) {
   std::vector<std::string> words = {"--"};
@@ -71,8 +63,10 @@ void is_one_rank(const Subject& subject, Mark& mark, std::string_view job, int r
   words.insert(words.begin(), {"--steps", "3"});
   const Ended ended = run_program(subject, mark, "verify", job, manifest, words);
   if (ended.code == 0) return;
+  constexpr std::size_t kMost = 1500;  // of each output
   if (ended.out.find("DIFFERENT") != std::string::npos)
-    throw Failure("computes something else than one rank alone:\n" + difference_in(ended.out));
+    throw Failure("computes something else than one rank alone:\n" + ended.err.substr(0, kMost) +
+                  ended.out.substr(0, kMost));
   throw Failure("`baleen verify` " + ended.text());
 }
 

@@ -2,8 +2,10 @@
 #include "frontend/validate/trainings.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,8 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
-
-extern char** environ;  // NOLINT(*redundant-declaration): with _GNU_SOURCE alone unistd.h has it
 
 namespace baleen::validate {
 namespace {
@@ -29,30 +29,25 @@ void write_all(const std::filesystem::path& path, const std::string& text) {
   if (!file.flush()) throw Failure("cannot write " + path.string());
 }
 
-/// What a new process does with its files.
-class Outputs {
- public:
-  Outputs(const std::string& out, const std::string& err) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addopen(&actions_, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  }
-  Outputs(const Outputs&) = delete;
-  ~Outputs() { posix_spawn_file_actions_destroy(&actions_); }
-  const posix_spawn_file_actions_t* get() const { return &actions_; }
+/// In a forked process: this program, which ends where its parent does.
+[[noreturn]] void become_program(char* const* words, const char* out, const char* err, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it has ended before
+  constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  ::dup2(::open(out, kNew, 0600), STDOUT_FILENO);
+  ::dup2(::open(err, kNew, 0600), STDERR_FILENO);
+  ::execv("/proc/self/exe", words);
+  ::_exit(127);
+}
 
- private:
-  posix_spawn_file_actions_t actions_;
-};
-
-int code_of(std::vector<std::string>& words, const Outputs& outputs) {
+int code_of(std::vector<std::string>& words, const std::string& out, const std::string& err) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  pid_t process = 0;
-  const int failed = posix_spawn(&process, "/proc/self/exe", outputs.get(), nullptr, arguments.data(), environ);
-  if (failed != 0) throw Failure(std::string("this program cannot be started: ") + std::strerror(failed));
+  const pid_t self = ::getpid(), process = ::fork();
+  if (process < 0) throw Failure(std::string("this program cannot be started: ") + std::strerror(errno));
+  if (process == 0) become_program(arguments.data(), out.c_str(), err.c_str(), self);
   int status = 0;
   while (::waitpid(process, &status, 0) < 0)
     if (errno != EINTR) throw Failure(std::string("waiting for this program: ") + std::strerror(errno));
@@ -90,7 +85,7 @@ Ended run_program(const Subject& subject, Mark& mark, std::string_view command, 
       file.string(), "--plugin-path",      subject.descriptor.file.string()};
   all.insert(all.end(), words.begin(), words.end());
   mark.set("`baleen " + std::string(command) + "` of the job `" + std::string(job) + "`");
-  Ended ended{code_of(all, Outputs(out.string(), err.string())), read_all(out), read_all(err)};
+  Ended ended{code_of(all, out.string(), err.string()), read_all(out), read_all(err)};
   mark.set({});
   return ended;
 }

@@ -1,10 +1,19 @@
 /// \file `baleen validate`: the tree's plugins pass, and each planted defect is found by the case that is about it.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "support/plugin_under_test.hpp"
@@ -187,6 +196,7 @@ const Defect kDefects[] = {
     {"strategy", "doubles", "strategy.rows_on_1", "computes something else than one rank alone"},
     {"strategy", "doubles", "strategy.tokens_on_4", "computes something else than one rank alone"},
     {"strategy", "doubles", "strategy.rows_accumulated", "computes something else than one rank alone"},
+    {"strategy", "doubles", "strategy.rows_on_2", "see the gradient of `linear.weight` of step 1"},
     {"strategy", "draws", "strategy.repeats", "have other losses"},
     {"strategy", "breaks_at_maximum", "options.width", "with width = 64: "},
     {"compute", "another", "compute.rows_in_fp32", "and on the processor "},
@@ -343,6 +353,50 @@ TEST(Validate, LeavesNothingOfRanksThatAreKilled) {
       run_baleen({"validate", built_plugin("launcher", "local"), "--only", "launcher.killed"}, options);
   EXPECT_EQ(result.exit_code, 0) << result.out;
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+/// Processes whose command line names such a folder.
+std::size_t processes_about(const std::string& folder) {
+  std::size_t count = 0;
+  std::error_code code;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", code)) {
+    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
+    const std::string words{std::istreambuf_iterator<char>(file), {}};
+    if (words.find(folder) != std::string::npos) ++count;
+  }
+  return count;
+}
+
+template <class Condition>
+bool comes_true(Condition&& condition) {
+  for (int turn = 0; turn < 600 && !condition(); ++turn) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return condition();
+}
+
+/// In the middle of a case whose training does not end.
+TEST(Validate, LeavesNothingWhereASignalEndsIt) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGKILL}) {
+    const TemporaryFolder folder;
+    const std::string plugin = std::string(PLANTED_FOLDER) + "/baleen_strategy_planted.so";
+    const std::string program = build_dir() + "/bin/baleen", variable = "TMPDIR=" + folder.path();
+    const pid_t process = ::fork();
+    if (process == 0) {
+      ::setpgid(0, 0);
+      for (const int each : {SIGINT, SIGTERM, SIGHUP}) ::signal(each, SIG_DFL);
+      ::putenv(const_cast<char*>(variable.c_str()));
+      ::execl(program.c_str(), "baleen", "validate", plugin.c_str(), "--set", "defect=hangs", "--only",
+              "strategy.rows_on_2", "--limit", "120", nullptr);
+      ::_exit(127);
+    }
+    ::setpgid(process, process);
+    ASSERT_TRUE(comes_true([&] { return processes_about(folder.path()) > 0; }));
+    ::kill(-process, signal);
+    int status = 0;
+    ::waitpid(process, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << signal << ": " << status;
+    EXPECT_TRUE(comes_true([&] { return processes_about(folder.path()) == 0; })) << signal;
+    EXPECT_EQ(std::filesystem::is_empty(folder.path()), signal != SIGKILL) << signal;
+  }
 }
 
 TEST(Validate, EndsWithASummary) {
