@@ -70,8 +70,8 @@ Result<UserValues> read_sets(const Descriptor& descriptor, const std::vector<std
     if (!is_new && !(option->many() && list && more)) return invalid("`" + name + "` is set twice", where);
     if (!is_new) list->insert(list->end(), more->begin(), more->end());
   }
-  const Option* const file = descriptor.kind == "monitor" ? validate::file_option(descriptor) : nullptr;
-  if (file) values.try_emplace(file->name, UserValue{(scratch / "monitored").string(), "validate"});
+  const Option* const file = descriptor.kind == "monitor" ? validate::file_option(descriptor, values) : nullptr;
+  if (file) values.try_emplace(file->name, UserValue{(scratch / "monitored").string(), validate::kOwnValue});
   SettingsStorage::Context context;
   context.where = "--set";
   BALEEN_TRY(SettingsStorage::build(descriptor, values, context));

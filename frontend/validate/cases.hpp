@@ -29,8 +29,12 @@ std::vector<Case> generic_cases(const Subject& subject);
 void needs_device(const Subject& subject, const Opened& opened, const baleen_settings_t* settings);
 /// Plans with each value at the option's limits.
 void tries_option_of_strategy(const Subject& subject, Mark& mark, const Option& option);
-/// The option that names the file a monitor writes: one with PATH, or `path`. Null where there is none.
-const Option* file_option(const Descriptor& descriptor);
+/// Where values come from that are not the user's.
+inline constexpr const char* kOwnValue = "validate";
+/// The option that names the file a monitor writes, for cases to set: `path`, or one with PATH, required ones first.
+/// Null where there is none, and where the user has set it; where the user has set others with PATH, one that is
+/// not required is taken for none.
+const Option* file_option(const Descriptor& descriptor, const UserValues& values);
 
 std::vector<Case> optimizer_cases();
 std::vector<Case> data_cases();

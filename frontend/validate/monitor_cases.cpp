@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "baleen/host.hpp"
 #include "baleen/monitor.h"
 #include "frontend/validate/cases.hpp"
+#include "frontend/validate/lent.hpp"
 
 namespace baleen::validate {
 namespace {
@@ -25,22 +29,29 @@ class Watch {
       : plugin_(plugin), settings_(settings_in(subject, file)), made_(plugin, settings_.get()) {}
 
   static SettingsStorage settings_in(const Subject& subject, const std::string& file) {
-    const Option* const option = file_option(subject.descriptor);
+    const Option* const option = file_option(subject.descriptor, subject.values);
     if (!option || file.empty()) return settings_of(subject);
-    return settings_of(subject, {{option->name, UserValue{file, "validate"}}});
+    return settings_of(subject, {{option->name, UserValue{file, kOwnValue}}});
   }
 
   baleen_status_t tell(baleen_record_kind_t kind, std::int64_t step, std::int64_t steps, double seconds,
                        const std::vector<Fact>& facts, std::int32_t rank = 0) {
-    std::vector<baleen_fact_t> views;
+    std::size_t bytes = sizeof(baleen_record_t) + facts.size() * sizeof(baleen_fact_t);
     for (const auto& [name, value] : facts) {
-      baleen_fact_t fact{abi(name), 0, {nullptr, 0}};
-      if (const auto* number = std::get_if<double>(&value)) fact.number = *number;
-      if (const auto* text = std::get_if<std::string>(&value)) fact.text = abi(*text);
-      views.push_back(fact);
+      const auto* const text = std::get_if<std::string>(&value);
+      bytes += name.size() + (text ? text->size() : 0);
     }
-    const baleen_record_t record{sizeof record, kind, rank, step, steps, seconds, views.data(), views.size()};
-    return plugin_.call("`record`", made_.table().record, made_.get(), &record);
+    Lent lent(bytes + 2 * alignof(std::max_align_t));
+    auto* const record = lent.things<baleen_record_t>(1);
+    auto* const views = lent.things<baleen_fact_t>(facts.size());
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+      const auto& [name, value] = facts[i];
+      views[i].name = lent.text(name);
+      if (const auto* number = std::get_if<double>(&value)) views[i].number = *number;
+      if (const auto* text = std::get_if<std::string>(&value)) views[i].text = lent.text(*text);
+    }
+    *record = {sizeof *record, kind, rank, step, steps, seconds, views, facts.size()};
+    return plugin_.call("`record`", made_.table().record, made_.get(), static_cast<const baleen_record_t*>(record));
   }
   void must_take(baleen_record_kind_t kind, std::int64_t step, std::int64_t steps, double seconds,
                  const std::vector<Fact>& facts, std::int32_t rank = 0) {
@@ -105,7 +116,7 @@ void takes_spans(const Subject& subject, Mark& mark) {
   Watch watch(subject, plugin, subject.scratch / "out");
   if (!watch.table().spans) throw Skip("it takes no spans");
   const std::string strange = "\xff\"\n", name = "blocks.0.mlp";
-  const std::vector<baleen_span_t> spans = {
+  const baleen_span_t spans[] = {
       {abi(name), abi("compute"), 1000, 3500, 1, 0, 0, 2e9, 4096},
       {abi(name), abi("begin"), 5, 5, 1, 0, 3, 0, 0},
       {abi(strange), abi(strange), -7, std::numeric_limits<std::int64_t>::max(), -1, 4095, -1, std::nan(""), 0},
@@ -113,16 +124,38 @@ void takes_spans(const Subject& subject, Mark& mark) {
   };
   plugin.ok("`spans` of none", watch.table().spans, watch.handle(), static_cast<const baleen_span_t*>(nullptr),
             std::uint64_t{0});
-  plugin.ok("`spans`", watch.table().spans, watch.handle(), spans.data(), std::uint64_t{spans.size()});
+  for (int turn = 0; turn < 2; ++turn) {
+    Lent lent(sizeof spans + 64 * std::size(spans));
+    auto* const lent_spans = lent.things<baleen_span_t>(std::size(spans));
+    for (std::size_t i = 0; i < std::size(spans); ++i) {
+      lent_spans[i] = spans[i];
+      lent_spans[i].name = lent.text(view(spans[i].name));
+      lent_spans[i].category = lent.text(view(spans[i].category));
+    }
+    plugin.ok("`spans`", watch.table().spans, watch.handle(), static_cast<const baleen_span_t*>(lent_spans),
+              std::uint64_t{std::size(spans)});
+  }
+}
+
+/// Throws Skip where the user has set the option that a case would set.
+void needs_no_users_file(const Subject& subject) {
+  const Option* const option = file_option(subject.descriptor, {});
+  if (option && !file_option(subject.descriptor, subject.values))
+    throw Skip("`--set` says which file it has; try without `" + option->name + "`");
 }
 
 void refuses_a_file_it_cannot_write(const Subject& subject, Mark& mark) {
-  if (!file_option(subject.descriptor)) throw Skip("it has no option for a file");
+  needs_no_users_file(subject);
+  if (!file_option(subject.descriptor, subject.values)) throw Skip("it has no option for a file");
   const Opened plugin(subject, mark);
   const SettingsStorage settings = Watch::settings_in(subject, subject.scratch / "missing" / "out");
   void* handle = nullptr;
   const auto& table = plugin.table<baleen_monitor_t>();
   const baleen_status_t status = plugin.call("`create`", table.create, plugin.host(), settings.get(), &handle);
+  if (status == BALEEN_OK && std::filesystem::is_directory(subject.scratch / "missing")) {
+    plugin.call("`destroy`", table.destroy, handle);
+    return;  // it makes the folder
+  }
   if (status == BALEEN_OK) throw Failure("`create` returns OK where the file's folder is missing");
   const Error why = plugin.refusal("`create`", status);
   if (why.message.find("missing") == why.message.npos)
@@ -133,7 +166,8 @@ void refuses_a_file_it_cannot_write(const Subject& subject, Mark& mark) {
 void tells_of_a_full_disk(const Subject& subject, Mark& mark) {
   constexpr int kRecords = 5000;
   const Opened plugin(subject, mark);
-  const bool has_file = file_option(subject.descriptor) != nullptr;
+  needs_no_users_file(subject);
+  const bool has_file = file_option(subject.descriptor, subject.values) != nullptr;
   const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   if (full < 0) throw Skip("this machine has no /dev/full");
   if (!has_file) ::dup2(full, STDOUT_FILENO);
@@ -147,9 +181,12 @@ void tells_of_a_full_disk(const Subject& subject, Mark& mark) {
   }
   plugin.call("`destroy`", table.destroy, handle);
   Watch watch(subject, plugin, has_file ? "/dev/full" : "");
-  for (int step = 1; step <= kRecords; ++step) {
-    status =
-        watch.tell(BALEEN_RECORD_STEP, step, kRecords, step, {{"loss", 1.0 / step}, {"note", std::string(64, 'x')}});
+  const std::string note(64, 'x');
+  for (int step = 1; step <= kRecords + 2; ++step) {
+    const baleen_record_kind_t kind = step <= kRecords       ? BALEEN_RECORD_STEP
+                                      : step == kRecords + 1 ? BALEEN_RECORD_EVALUATE
+                                                             : BALEEN_RECORD_FINISH;
+    status = watch.tell(kind, step, kRecords, step, {{"loss", 1.0 / step}, {"note", note}});
     if (status == BALEEN_OK) continue;
     plugin.refusal("`record`", status);
     return;
@@ -159,10 +196,23 @@ void tells_of_a_full_disk(const Subject& subject, Mark& mark) {
 
 }  // namespace
 
-const Option* file_option(const Descriptor& descriptor) {
-  for (const Option& option : descriptor.options)
-    if (option.type == BALEEN_OPTION_STRING && (option.path() || option.name == "path")) return &option;
-  return nullptr;
+const Option* file_option(const Descriptor& descriptor, const UserValues& values) {
+  const auto is_said = [&](const Option& option) {
+    const auto value = values.find(option.name);
+    return value != values.end() && value->second.where != kOwnValue;
+  };
+  const Option* first = nullptr;
+  bool is_any_said = false;
+  for (const Option& option : descriptor.options) {
+    if (option.type != BALEEN_OPTION_STRING) continue;
+    if (option.name == "path") return is_said(option) ? nullptr : &option;
+    if (!option.path()) continue;
+    if (is_said(option))
+      is_any_said = true;
+    else if (!first || (option.required() && !first->required()))
+      first = &option;
+  }
+  return first && (!is_any_said || first->required()) ? first : nullptr;
 }
 
 std::vector<Case> monitor_cases() {

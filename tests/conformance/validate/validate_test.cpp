@@ -179,6 +179,9 @@ const Defect kDefects[] = {
     {"monitor", "silent_file", "monitor.no_folder", "returns OK where the file's folder is missing"},
     {"monitor", "hides_file", "monitor.no_folder", "does not name the file"},
     {"monitor", "silent_disk", "monitor.full_disk", "without a word"},
+    {"monitor", "keeps_facts", "monitor.run", "killed by SIGSEGV in `record`"},
+    {"monitor", "keeps_spans", "monitor.strange_spans", "killed by SIGSEGV in `spans`"},
+    {"monitor", "leaves_process", "monitor.nothing", "leaves processes running: baleen "},
     {"transport", "another_order", "transport.order", "not the sum in the order that `deterministic` stands for"},
     {"transport", "forgets_a_member", "transport.all_reduce", "gives a wrong element 0"},
     {"transport", "one_too_many", "transport.broadcast", "memory beside a buffer has changed"},
@@ -270,6 +273,29 @@ TEST(Planted, PassesWithoutADefect) {
     const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_planted.so", {});
     EXPECT_EQ(verdict.process.exit_code, 0) << kind << "\n" << verdict.failed();
   }
+}
+
+/// What a monitor may do: write at the end alone, read a file that an option names, make the folder of its file.
+TEST(Planted, SoundMonitorsPass) {
+  const TemporaryFolder folder;
+  for (const std::string& set : {std::string("defect=writes_at_finish"), std::string("defect=makes_folder"),
+                                 "config=" + folder.write("config", "quiet")}) {
+    const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_monitor_planted.so", {"--set", set});
+    EXPECT_EQ(verdict.process.exit_code, 0) << set << "\n" << verdict.failed();
+    EXPECT_EQ(verdict.result("monitor.no_folder"), "passed") << set << "\n" << verdict.reason("monitor.no_folder");
+    EXPECT_EQ(verdict.result("monitor.full_disk"), "passed") << set << "\n" << verdict.reason("monitor.full_disk");
+  }
+}
+
+/// A file that the user has named is the one that is written; no case sets another.
+TEST(Planted, AMonitorWritesTheFileThatTheUserHasNamed) {
+  const TemporaryFolder folder;
+  const Verdict verdict =
+      validate(std::string(PLANTED_FOLDER) + "/baleen_monitor_planted.so", {"--set", "path=" + (folder / "mine")});
+  EXPECT_EQ(verdict.process.exit_code, 0) << verdict.failed();
+  EXPECT_EQ(verdict.result("monitor.run"), "passed");
+  EXPECT_EQ(verdict.result("monitor.full_disk"), "skipped");
+  EXPECT_TRUE(std::filesystem::exists(folder / "mine"));
 }
 
 /// What is wrong in the file or at its start, and formats, which have no options to make them wrong.

@@ -1,12 +1,18 @@
-/// \file A sound monitor that writes a line for each record, which the option `defect` makes wrong in one way.
+/// \file A sound monitor that writes a line for each record, which the option `defect` makes wrong in one way, or sound
+/// in another: `writes_at_finish`, `makes_folder`.
+#include <unistd.h>
+
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "baleen/monitor.hpp"
 
 BALEEN_DESCRIPTOR("monitor", "planted", "1.0.0", "Apache-2.0", "Wrong on request", -1, "",
+                  BALEEN_OPTION("config", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 1, 0, "", "", "", "a file to read"),
                   BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "", "the file"),
                   BALEEN_OPTION("defect", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "what is wrong"));
 
@@ -22,7 +28,13 @@ class Planted : public Monitor {
   static Result<std::unique_ptr<Planted>> create(const Host&, const Settings& settings) {
     auto made = std::make_unique<Planted>();
     made->defect_ = settings.text("defect");
-    const std::string path(settings.text("path"));
+    const std::string path(settings.text("path")), config(settings.text("config"));
+    if (!config.empty() && !std::ifstream(config)) return invalid(config + ": cannot be read");
+    if (made->is("makes_folder")) std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    if (made->is("leaves_process") && ::fork() == 0) {
+      ::setsid();
+      for (;;) ::pause();
+    }
     made->file_ = std::fopen(path.c_str(), "w");
     if (!made->file_ && made->is("hides_file")) return invalid("cannot open it");
     if (!made->file_ && !made->is("silent_file")) return invalid(path + ": cannot be written");
@@ -33,6 +45,9 @@ class Planted : public Monitor {
   }
 
   Status record(const Record& record) override {
+    if (is("keeps_facts") && !kept_.empty() && kept_.front().name.size == 0) return invalid("no name");
+    kept_ = record.facts();
+    if (is("writes_at_finish") && record.kind() != BALEEN_RECORD_FINISH) return {};
     for (const baleen_fact_t& fact : record.facts()) {
       if (is("expects_finite") && !is_text(fact) && !std::isfinite(fact.number)) return invalid("no number");
       if (is("expects_names") && fact.name.size == 0) std::raise(SIGSEGV);
@@ -45,6 +60,8 @@ class Planted : public Monitor {
     return {};
   }
   Status spans(std::span<const baleen_span_t> spans) override {
+    if (is("keeps_spans") && !kept_spans_.empty() && kept_spans_.front().name.size == 0) return invalid("no name");
+    kept_spans_ = spans;
     if (is("expects_spans") && spans.front().step == 7) return invalid("seven");
     return {};
   }
@@ -53,6 +70,8 @@ class Planted : public Monitor {
   bool is(std::string_view word) const { return defect_ == word; }
   std::string defect_;
   std::FILE* file_ = nullptr;
+  std::span<const baleen_fact_t> kept_;
+  std::span<const baleen_span_t> kept_spans_;
 };
 
 }  // namespace
