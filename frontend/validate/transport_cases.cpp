@@ -1,24 +1,23 @@
 /// \file What every transport must do: each collective gives what plain loops give, on ranks that are processes.
 #include <algorithm>
-#include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "baleen/collective_name.hpp"
-#include "baleen/dtype.hpp"
 #include "baleen/event.hpp"
 #include "baleen/host.hpp"
 #include "baleen/transport.h"
 #include "frontend/validate/cases.hpp"
 #include "frontend/validate/rank_processes.hpp"
+#include "frontend/validate/tried_collective.hpp"
 
 namespace baleen::validate {
 namespace {
 
 constexpr std::size_t kAround = 64;  // bytes before and behind each buffer
-constexpr unsigned char kUntouched = 0xa5;
+constexpr unsigned char kBeside = 0xa5;
 
 /// A rank that has joined.
 class Joined {
@@ -72,106 +71,18 @@ class Joined {
   void* handle_ = nullptr;
 };
 
-/// One collective over all members, and what it must give.
-struct Collective {
-  baleen_collective_t op = BALEEN_ALL_REDUCE;
-  std::int32_t members = 1;
-  std::uint64_t count = 0;
-  baleen_dtype_t dtype = BALEEN_F32;
-  baleen_reduction_t reduction = BALEEN_SUM;
-  bool in_tree = false;  ///< numbers whose sum hangs on the order, summed as `deterministic` says
-
-  bool reduces() const { return op == BALEEN_ALL_REDUCE || op == BALEEN_REDUCE_SCATTER || op == BALEEN_REDUCE; }
-  std::int32_t root() const {
-    if (op == BALEEN_SEND) return 0;  // as the receiver says it
-    return op == BALEEN_BROADCAST || op == BALEEN_REDUCE ? members - 1 : 0;
-  }
-  std::uint64_t block() const {
-    if (op != BALEEN_REDUCE_SCATTER && op != BALEEN_ALL_GATHER && op != BALEEN_ALL_TO_ALL) return 0;
-    const auto all = static_cast<std::uint64_t>(members);
-    return op == BALEEN_ALL_TO_ALL ? count : (count + all - 1) / all;
-  }
-  /// Elements of the larger side.
-  std::uint64_t whole() const { return op == BALEEN_ALL_TO_ALL ? count * static_cast<std::uint64_t>(members) : count; }
-  std::uint64_t block_of(std::int32_t member) const {
-    const std::uint64_t begin = std::min(count, static_cast<std::uint64_t>(member) * block());
-    return std::min(count, begin + block()) - begin;
-  }
-  std::uint64_t given(std::int32_t member) const {
-    if (op == BALEEN_BARRIER) return 0;
-    if (op == BALEEN_ALL_GATHER) return block_of(member);
-    if (op == BALEEN_BROADCAST) return member == root() ? count : 0;
-    if (op == BALEEN_SEND) return member == 0 ? count : 0;
-    return whole();
-  }
-  std::uint64_t got(std::int32_t member) const {
-    if (op == BALEEN_BARRIER) return 0;
-    if (op == BALEEN_REDUCE_SCATTER) return block_of(member);
-    if (op == BALEEN_BROADCAST) return member == root() ? 0 : count;
-    if (op == BALEEN_REDUCE) return member == root() ? count : 0;
-    if (op == BALEEN_SEND) return member == 1 ? count : 0;
-    return whole();
-  }
-  /// Small whole numbers, exact in every dtype and order; or such that no two orders give one sum.
-  double number(std::int32_t member, std::uint64_t at) const {
-    if (!in_tree) return static_cast<double>((static_cast<std::uint64_t>(member) * 31 + at * 7) % 17) - 5;
-    constexpr double kPowers[] = {1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1e3, 1e4};
-    const double varied = 1 + 0.37 * member + 0.013 * static_cast<double>(at % 101);
-    return static_cast<float>(kPowers[(static_cast<std::uint64_t>(member) * 5 + at) % 9] * varied);
-  }
-  double input(std::int32_t member, std::uint64_t i) const {
-    return number(member, op == BALEEN_ALL_GATHER ? static_cast<std::uint64_t>(member) * block() + i : i);
-  }
-  /// The balanced tree of transport.h, over members `low` to `high` - 1, in fp32.
-  float tree(std::int32_t low, std::int32_t high, std::uint64_t at) const {
-    if (high - low == 1) return static_cast<float>(number(low, at));
-    const std::int32_t middle = low + (high - low + 1) / 2;
-    return tree(low, middle, at) + tree(middle, high, at);
-  }
-  double reduced(std::uint64_t at) const {
-    if (in_tree) return tree(0, members, at);
-    double all = number(0, at);
-    for (std::int32_t member = 1; member < members; ++member)
-      all = reduction == BALEEN_SUM ? all + number(member, at) : std::max(all, number(member, at));
-    return all;
-  }
-  double expected(std::int32_t member, std::uint64_t i) const {
-    const std::uint64_t own = static_cast<std::uint64_t>(member) * block();
-    switch (op) {
-      case BALEEN_REDUCE_SCATTER: return reduced(own + i);
-      case BALEEN_ALL_GATHER: return number(static_cast<std::int32_t>(i / block()), i);
-      case BALEEN_BROADCAST: return number(root(), i);
-      case BALEEN_ALL_TO_ALL: return number(static_cast<std::int32_t>(i / block()), own + i % block());
-      case BALEEN_PERMUTE: return number((member + members - 1) % members, i);
-      case BALEEN_SEND: return number(0, i);
-      default: return reduced(i);
-    }
-  }
-  std::string text() const {
-    return std::string(collective_name(op)) + " of " + std::to_string(count) + " " + std::string(dtype_name(dtype)) +
-           " among " + std::to_string(members);
-  }
-};
-
-void put_number(unsigned char* at, baleen_dtype_t dtype, double number) {
-  const auto store = [&](auto value) { std::memcpy(at, &value, sizeof value); };
-  if (dtype == BALEEN_F64) return store(number);
-  if (dtype == BALEEN_I32) return store(static_cast<std::int32_t>(number));
-  store(static_cast<float>(number));
-}
-
 /// A buffer with bytes around it that nobody may touch.
 class Guarded {
  public:
   Guarded(std::size_t bytes, unsigned char* own) : bytes_(bytes) {
     if (!own) kept_.resize(bytes + 2 * kAround);
     base_ = own ? own : kept_.data();
-    std::fill_n(base_, bytes + 2 * kAround, kUntouched);
+    std::fill_n(base_, bytes + 2 * kAround, kBeside);
   }
   unsigned char* data() const { return bytes_ > 0 ? base_ + kAround : nullptr; }
   void check(const std::string& what) const {
     for (std::size_t i = 0; i < kAround; ++i)
-      if (base_[i] != kUntouched || base_[kAround + bytes_ + i] != kUntouched)
+      if (base_[i] != kBeside || base_[kAround + bytes_ + i] != kBeside)
         throw Failure(what + ": memory beside a buffer has changed");
   }
 
@@ -181,13 +92,60 @@ class Guarded {
   unsigned char* base_ = nullptr;
 };
 
-/// Prepares, and runs three times over. Memory of the transport's own where `own` is not null.
-void exchange(Joined& rank, void* group, std::int32_t member, const Collective& what, unsigned char* own) {
-  const std::size_t width = dtype_size(what.dtype);
-  const std::uint64_t given = what.given(member), got = what.got(member);
-  const Guarded input(given * width, own);
-  const Guarded output(got * width, own ? own + given * width + 2 * kAround : nullptr);
-  const baleen_collective_entry_t entry{input.data(), output.data(), what.whole(), what.block(), nullptr, nullptr};
+/// One tensor of a collective on a member: its buffers, what goes in, and what must come out.
+class Part {
+ public:
+  Part(const Part&) = delete;
+  Part(const TriedCollective& what, std::int32_t member, unsigned char* own)
+      : what_(what),
+        width_(dtype_size(what.dtype)),
+        input_((what.in_place ? what.whole() : what.given(member)) * width_, own),
+        output_((what.in_place ? 0 : what.got(member)) * width_,
+                own ? own + what.given(member) * width_ + 2 * kAround : nullptr),
+        inputs_(what.given(member) * width_),
+        outputs_(what.got(member) * width_),
+        in_(input_.data()),
+        out_(what.in_place ? input_.data() : output_.data()) {
+    const std::uint64_t block = std::min(what.count, static_cast<std::uint64_t>(member) * what.block()) * width_;
+    if (what.in_place && in_ && what.op == BALEEN_ALL_GATHER) in_ += block;
+    if (what.in_place && in_ && what.op == BALEEN_REDUCE_SCATTER) out_ += block;
+    for (std::uint64_t i = 0; i < what.given(member); ++i)
+      put_number(inputs_.data() + i * width_, what.dtype, what.input(member, i));
+    for (std::uint64_t i = 0; i < what.got(member); ++i)
+      put_number(outputs_.data() + i * width_, what.dtype, what.expected(member, i));
+  }
+
+  baleen_collective_entry_t entry() const { return {in_, out_, what_.whole(), what_.block(), nullptr, nullptr}; }
+  void fill() const { std::ranges::copy(inputs_, in_); }
+  void check() const {
+    for (std::size_t i = 0; i < outputs_.size(); i += width_) {
+      if (std::equal(outputs_.data() + i, outputs_.data() + i + width_, out_ + i)) continue;
+      if (is_nan(outputs_.data() + i, what_.dtype) && is_nan(out_ + i, what_.dtype)) continue;
+      throw Failure(what_.text() + " gives a wrong element " + std::to_string(i / width_) +
+                    (what_.in_tree ? ": not the sum in the order that `deterministic` stands for" : ""));
+    }
+    if (!what_.in_place && !std::equal(inputs_.begin(), inputs_.end(), in_))
+      throw Failure(what_.text() + " changes its input, which is not its output");
+    input_.check(what_.text());
+    output_.check(what_.text());
+  }
+
+ private:
+  TriedCollective what_;
+  std::size_t width_;
+  Guarded input_, output_;
+  std::vector<unsigned char> inputs_, outputs_;
+  unsigned char *in_, *out_;
+};
+
+/// Prepares one collective over tensors that differ in their counts alone, and runs it three times over. Memory of the
+/// transport's own where `own` is not null; then there is one tensor.
+void exchange_list(Joined& rank, void* group, std::int32_t member, const std::vector<TriedCollective>& list,
+                   unsigned char* own) {
+  const TriedCollective& what = list.front();
+  std::deque<Part> parts;
+  std::vector<baleen_collective_entry_t> entries;
+  for (const TriedCollective& one : list) entries.push_back(parts.emplace_back(one, member, own).entry());
   std::vector<std::int32_t> destinations;
   for (std::int32_t m = 0; m < what.members; ++m) destinations.push_back((m + 1) % what.members);
   baleen_collective_spec_t spec{};
@@ -196,13 +154,13 @@ void exchange(Joined& rank, void* group, std::int32_t member, const Collective& 
   spec.reduction = what.reduces() ? what.reduction : 0;
   spec.dtype = what.dtype;
   spec.root = what.op == BALEEN_SEND ? 1 - member : what.root();
-  spec.entries = &entry;
-  spec.entry_count = what.op == BALEEN_BARRIER ? 0 : 1;
+  spec.entries = entries.data();
+  spec.entry_count = what.op == BALEEN_BARRIER ? 0 : entries.size();
   spec.destinations = what.op == BALEEN_PERMUTE ? destinations.data() : nullptr;
   spec.deterministic = what.in_tree ? 1 : 0;
   spec.where = abi("validate");
   void* slot = nullptr;
-  const std::string name = what.text();
+  const std::string name = what.text() + (list.size() > 1 ? ", the first of several tensors" : "");
   const baleen_status_t prepared = rank.plugin().call("`prepare` of " + name, rank.table().prepare, rank.get(), group,
                                                       static_cast<const baleen_collective_spec_t*>(&spec), &slot);
   if (prepared != BALEEN_OK) {
@@ -210,33 +168,27 @@ void exchange(Joined& rank, void* group, std::int32_t member, const Collective& 
     if (what.in_tree && prepared == BALEEN_UNSUPPORTED) throw Skip("it does not sum in one order: " + why.message);
     throw Failure("`prepare` of " + name + " fails: " + why.message);
   }
-  std::vector<unsigned char> inputs(given * width), outputs(got * width);
-  for (std::uint64_t i = 0; i < given; ++i) put_number(inputs.data() + i * width, what.dtype, what.input(member, i));
-  for (std::uint64_t i = 0; i < got; ++i) put_number(outputs.data() + i * width, what.dtype, what.expected(member, i));
   for (int again = 0; again < 3; ++again) {
-    std::ranges::copy(inputs, input.data());
+    for (const Part& part : parts) part.fill();
     rank.run(name, slot);
-    const auto wrong = std::mismatch(outputs.begin(), outputs.end(), output.data()).first - outputs.begin();
-    if (wrong < std::ssize(outputs))
-      throw Failure(name + " gives a wrong element " + std::to_string(static_cast<std::size_t>(wrong) / width) +
-                    (what.in_tree ? ": not the sum in the order that `deterministic` stands for" : ""));
-    if (!std::equal(inputs.begin(), inputs.end(), input.data()))
-      throw Failure(name + " changes its input, which is not its output");
-    input.check(name);
-    output.check(name);
+    for (const Part& part : parts) part.check();
   }
+}
+
+void exchange(Joined& rank, void* group, std::int32_t member, const TriedCollective& what, unsigned char* own) {
+  exchange_list(rank, group, member, {what}, own);
 }
 
 /// Nothing, one element, odd numbers of them, and more than fits into a page.
 constexpr std::uint64_t kCounts[] = {0, 1, 7, 1000, 70'001};
 
-void exchange_each_count(const Subject& subject, Mark& mark, const Collective& what) {
+void exchange_each_count(const Subject& subject, Mark& mark, const TriedCollective& what) {
   for (const std::int32_t ranks : {1, 2, 3, 4}) {
     if (what.op == BALEEN_SEND && ranks != 2) continue;
     run_ranks(ranks, mark, [&](const RankPlace& place, Mark& own_mark) {
       Joined rank(subject, place, own_mark);
       void* const group = rank.world();
-      Collective one = what;
+      TriedCollective one = what;
       one.members = ranks;
       for (const std::uint64_t count : kCounts) {
         one.count = count;
@@ -251,21 +203,74 @@ Case collective_case(baleen_collective_t op) {
   return {"transport." + std::string(collective_name(op)),
           "gives what plain loops give, on 1 to 4 ranks, from no element to 70,001",
           [op](const Subject& subject, Mark& mark) {
-            Collective what;
+            TriedCollective what;
             what.op = op;
             for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_I32}) {
               what.dtype = dtype;
               exchange_each_count(subject, mark, what);
             }
             if (!what.reduces()) return;
+            for (const baleen_dtype_t dtype : {BALEEN_BF16, BALEEN_F16}) {
+              what.dtype = dtype;
+              exchange_each_count(subject, mark, what);
+            }
+            what.dtype = BALEEN_I32;
             what.reduction = BALEEN_MAXIMUM;
             exchange_each_count(subject, mark, what);
           }};
 }
 
+/// Those with tensors.
+constexpr baleen_collective_t kOps[] = {BALEEN_ALL_REDUCE, BALEEN_REDUCE_SCATTER, BALEEN_ALL_GATHER, BALEEN_BROADCAST,
+                                        BALEEN_REDUCE,     BALEEN_ALL_TO_ALL,     BALEEN_PERMUTE,    BALEEN_SEND};
+
+/// Of each operation but those of `but`, on 2 and 3 ranks.
+void exchange_lists(const Subject& subject, Mark& mark, const TriedCollective& what,
+                    const std::vector<std::uint64_t>& counts, const std::vector<baleen_collective_t>& but) {
+  for (const std::int32_t ranks : {2, 3})
+    run_ranks(ranks, mark, [&](const RankPlace& place, Mark& own_mark) {
+      Joined rank(subject, place, own_mark);
+      void* const group = rank.world();
+      for (const baleen_collective_t op : kOps) {
+        if (std::ranges::count(but, op) > 0 || (op == BALEEN_SEND && ranks != 2)) continue;
+        std::vector<TriedCollective> list(counts.size(), what);
+        for (std::size_t i = 0; i < list.size(); ++i) {
+          list[i].op = op;
+          list[i].members = ranks;
+          list[i].count = counts[i];
+        }
+        exchange_list(rank, group, place.rank, list, nullptr);
+      }
+      rank.leave();
+    });
+}
+
+void takes_lists(const Subject& subject, Mark& mark) {
+  exchange_lists(subject, mark, {}, {1000, 7, 3001}, {});
+  exchange_lists(subject, mark, {}, {5, 0, 20'000, 1}, {});
+}
+
+void works_in_place(const Subject& subject, Mark& mark) {
+  TriedCollective what;
+  what.in_place = true;
+  for (const std::uint64_t count : {std::uint64_t{7}, std::uint64_t{3001}})
+    exchange_lists(subject, mark, what, {count}, {BALEEN_ALL_TO_ALL, BALEEN_SEND});
+}
+
+void lets_nan_win(const Subject& subject, Mark& mark) {
+  TriedCollective what;
+  what.reduction = BALEEN_MAXIMUM;
+  for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_BF16, BALEEN_F16})
+    for (what.nan_of = 0; what.nan_of < 2; ++what.nan_of) {
+      what.dtype = dtype;
+      exchange_lists(subject, mark, what, {1000},
+                     {BALEEN_ALL_GATHER, BALEEN_BROADCAST, BALEEN_ALL_TO_ALL, BALEEN_PERMUTE, BALEEN_SEND});
+    }
+}
+
 void sums_in_one_order(const Subject& subject, Mark& mark) {
   for (const baleen_collective_t op : {BALEEN_ALL_REDUCE, BALEEN_REDUCE_SCATTER, BALEEN_REDUCE}) {
-    Collective what;
+    TriedCollective what;
     what.op = op;
     what.in_tree = true;
     exchange_each_count(subject, mark, what);
@@ -299,7 +304,7 @@ void works_in_own_memory(const Subject& subject, Mark& mark) {
     void* const group = rank.world();
     for (const baleen_collective_t op :
          {BALEEN_ALL_REDUCE, BALEEN_ALL_GATHER, BALEEN_REDUCE_SCATTER, BALEEN_ALL_TO_ALL}) {
-      Collective what;
+      TriedCollective what;
       what.op = op;
       what.members = 3;
       what.count = 1001;
@@ -318,7 +323,7 @@ void has_groups(const Subject& subject, Mark& mark) {
     void* const half =
         rank.group(place.rank % 2 == 0 ? std::vector<std::int32_t>{0, 2} : std::vector<std::int32_t>{1, 3});
     void* const world = rank.world();
-    Collective in_half, in_world;
+    TriedCollective in_half, in_world;
     in_half.members = 2;
     in_world.members = 4;
     in_half.count = in_world.count = 333;
@@ -371,9 +376,13 @@ void ends_by_abort(const Subject& subject, Mark& mark) {
 
 std::vector<Case> transport_cases() {
   std::vector<Case> all = {{"transport.join", "1, 2 and 4 ranks join and leave", &joins_and_leaves}};
-  for (const baleen_collective_t op : {BALEEN_ALL_REDUCE, BALEEN_REDUCE_SCATTER, BALEEN_ALL_GATHER, BALEEN_BROADCAST,
-                                       BALEEN_REDUCE, BALEEN_ALL_TO_ALL, BALEEN_PERMUTE, BALEEN_SEND, BALEEN_BARRIER})
-    all.push_back(collective_case(op));
+  for (const baleen_collective_t op : kOps) all.push_back(collective_case(op));
+  all.push_back(collective_case(BALEEN_BARRIER));
+  all.push_back(
+      {"transport.lists", "does each of several tensors of one collective, whatever their sizes", &takes_lists});
+  all.push_back(
+      {"transport.in_place", "gives the same where the output is the input, or a part of it", &works_in_place});
+  all.push_back({"transport.maximum_of_nan", "the maximum of numbers with a NaN is NaN", &lets_nan_win});
   all.push_back({"transport.order", "where it is deterministic, sums are those of the balanced tree, bit for bit",
                  &sums_in_one_order});
   all.push_back({"transport.own_memory", "works in memory of its own too", &works_in_own_memory});

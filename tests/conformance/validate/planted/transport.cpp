@@ -5,8 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -15,6 +17,7 @@
 
 #include "baleen/dtype.hpp"
 #include "baleen/event.hpp"
+#include "baleen/half.hpp"
 #include "baleen/plugin.hpp"
 #include "baleen/rendezvous.hpp"
 #include "baleen/transport.h"
@@ -66,22 +69,31 @@ struct Group {
 struct Slot {
   Group* group;
   baleen_collective_spec_t spec;
-  baleen_collective_entry_t entry;
+  std::vector<baleen_collective_entry_t> entries;
   std::vector<std::int32_t> destinations;
+
+  std::size_t width() const { return dtype_size(spec.dtype); }
+  /// Bytes of the tensors before one, which lie before it in what the members share.
+  std::size_t offset(std::size_t entry) const {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < entry; ++i) bytes += entries[i].count * width();
+    return bytes;
+  }
 };
 
-/// The sum of `count` members from the `first` on: a balanced tree, or one after the other.
-template <class T>
-T reduce(const Slot& slot, std::size_t at, int first, int count) {
+/// The sum of `count` members from the `first` on: a balanced tree, or one after the other. `at`: bytes before the
+/// number.
+template <class T, class Load>
+T reduce(const Slot& slot, std::size_t at, int first, int count, const Load& load) {
   const Planted& owner = *slot.group->owner;
   const auto of = [&](int member) {
-    T value;
-    std::memcpy(&value, slot.group->region->inputs[static_cast<std::size_t>(member)].data() + at * sizeof(T),
-                sizeof value);
-    return value;
+    return load(slot.group->region->inputs[static_cast<std::size_t>(member)].data() + at);
   };
   const auto both = [&](T a, T b) {
-    return static_cast<T>(slot.spec.reduction == BALEEN_SUM ? a + b : (a < b ? b : a));
+    if (slot.spec.reduction == BALEEN_SUM) return static_cast<T>(a + b);
+    const bool is_nan = std::isnan(static_cast<double>(a));
+    if (is_nan && owner.is("drops_nan")) return b;
+    return is_nan || b < a ? a : b;
   };
   if (owner.is("forgets_a_member") && count == slot.group->members() && count > 1) --count;
   if (owner.is("another_order")) {
@@ -91,37 +103,63 @@ T reduce(const Slot& slot, std::size_t at, int first, int count) {
   }
   if (count == 1) return of(first);
   const int left = (count + 1) / 2;
-  return both(reduce<T>(slot, at, first, left), reduce<T>(slot, at, first + left, count - left));
+  return both(reduce<T>(slot, at, first, left, load), reduce<T>(slot, at, first + left, count - left, load));
 }
 
-void reduce_into(const Slot& slot, void* output, std::size_t from, std::size_t count) {
-  const auto all = [&]<class T>(T) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const T value = reduce<T>(slot, from + i, 0, slot.group->members());
-      std::memcpy(static_cast<unsigned char*>(output) + i * sizeof(T), &value, sizeof value);
-    }
+/// `Kept` is what lies in memory of a number that is reduced as a `T`.
+template <class T, class Kept>
+void reduce_all(const Slot& slot, void* output, std::size_t from, std::size_t count, T (*decode)(Kept),
+                Kept (*encode)(T)) {
+  const auto load = [&](const unsigned char* at) {
+    Kept kept;
+    std::memcpy(&kept, at, sizeof kept);
+    return decode(kept);
   };
-  if (slot.spec.dtype == BALEEN_F64) return all(double{});
-  if (slot.spec.dtype == BALEEN_I32) return all(std::int32_t{});
-  all(float{});
+  for (std::size_t i = 0; i < count; ++i) {
+    const Kept value = encode(reduce<T>(slot, from + i * sizeof(Kept), 0, slot.group->members(), load));
+    std::memcpy(static_cast<unsigned char*>(output) + i * sizeof(Kept), &value, sizeof value);
+  }
 }
 
-void finish(const Slot& slot) {
+template <class T>
+T same(T number) {
+  return number;
+}
+
+/// `from`: bytes before the first number.
+void reduce_into(const Slot& slot, void* output, std::size_t from, std::size_t count) {
+  const bool as_integers = slot.group->owner->is("adds_bits");
+  switch (slot.spec.dtype) {
+    case BALEEN_F64: return reduce_all<double, double>(slot, output, from, count, &same, &same);
+    case BALEEN_I32: return reduce_all<std::int32_t, std::int32_t>(slot, output, from, count, &same, &same);
+    case BALEEN_BF16:
+    case BALEEN_F16:
+      if (as_integers) return reduce_all<std::uint16_t, std::uint16_t>(slot, output, from, count, &same, &same);
+      if (slot.spec.dtype == BALEEN_F16)
+        return reduce_all<float, std::uint16_t>(slot, output, from, count, &from_fp16, &to_fp16);
+      return reduce_all<float, std::uint16_t>(slot, output, from, count, &from_bf16, &to_bf16);
+    default: return reduce_all<float, float>(slot, output, from, count, &same, &same);
+  }
+}
+
+void finish(const Slot& slot, std::size_t number) {
   const Group& group = *slot.group;
-  const std::size_t width = dtype_size(slot.spec.dtype);
-  const baleen_collective_entry_t& entry = slot.entry;
+  const std::size_t width = slot.width(), offset = slot.offset(number);
+  const baleen_collective_entry_t& entry = slot.entries[number];
   const std::size_t block = entry.block, own = static_cast<std::size_t>(group.place) * block;
   auto* const out = static_cast<unsigned char*>(entry.output);
-  const auto input = [&](std::size_t member) { return group.region->inputs[member].data(); };
+  const auto input = [&](std::size_t member) { return group.region->inputs[member].data() + offset; };
   const auto block_of = [&](std::size_t member) {
     const std::size_t begin = std::min<std::size_t>(entry.count, member * block);
     return std::min<std::size_t>(entry.count, begin + block) - begin;
   };
   switch (slot.spec.op) {
-    case BALEEN_ALL_REDUCE: reduce_into(slot, out, 0, entry.count); break;
-    case BALEEN_REDUCE_SCATTER: reduce_into(slot, out, own, block_of(static_cast<std::size_t>(group.place))); break;
+    case BALEEN_ALL_REDUCE: reduce_into(slot, out, offset, entry.count); break;
+    case BALEEN_REDUCE_SCATTER:
+      reduce_into(slot, out, offset + own * width, block_of(static_cast<std::size_t>(group.place)));
+      break;
     case BALEEN_REDUCE:
-      if (group.place == slot.spec.root) reduce_into(slot, out, 0, entry.count);
+      if (group.place == slot.spec.root) reduce_into(slot, out, offset, entry.count);
       break;
     case BALEEN_ALL_GATHER:
       for (std::size_t m = 0; m < group.ranks.size(); ++m)
@@ -147,14 +185,13 @@ void finish(const Slot& slot) {
   if (group.owner->is("one_too_many") && out) out[entry.count * width] = 0;
 }
 
-std::size_t input_bytes(const Slot& slot) {
+std::size_t input_bytes(const Slot& slot, const baleen_collective_entry_t& entry) {
   const Group& group = *slot.group;
-  if (!slot.entry.input) return 0;
-  const std::size_t width = dtype_size(slot.spec.dtype);
-  if (slot.spec.op != BALEEN_ALL_GATHER) return slot.entry.count * width;
-  const std::size_t begin =
-      std::min<std::size_t>(slot.entry.count, static_cast<std::size_t>(group.place) * slot.entry.block);
-  return (std::min<std::size_t>(slot.entry.count, begin + slot.entry.block) - begin) * width;
+  const bool is_of_root = slot.spec.op == BALEEN_BROADCAST || slot.spec.op == BALEEN_RECEIVE;
+  if (!entry.input || (is_of_root && (slot.spec.op == BALEEN_RECEIVE || group.place != slot.spec.root))) return 0;
+  if (slot.spec.op != BALEEN_ALL_GATHER) return entry.count * slot.width();
+  const std::size_t begin = std::min<std::size_t>(entry.count, static_cast<std::size_t>(group.place) * entry.block);
+  return (std::min<std::size_t>(entry.count, begin + entry.block) - begin) * slot.width();
 }
 
 baleen_status_t create(const baleen_host_t* host, const baleen_settings_t* settings,
@@ -190,13 +227,14 @@ baleen_status_t prepare(void* self, void* given, const baleen_collective_spec_t*
   auto& owner = *static_cast<Planted*>(self);
   auto& group = *static_cast<Group*>(given);
   auto slot = std::make_unique<Slot>(Slot{&group, *spec, {}, {}});
-  if (spec->entry_count > 0) slot->entry = spec->entries[0];
+  slot->entries.assign(spec->entries, spec->entries + spec->entry_count);
+  const std::uint64_t elements = slot->offset(slot->entries.size()) / std::max<std::size_t>(slot->width(), 1);
   if (spec->destinations) slot->destinations.assign(spec->destinations, spec->destinations + group.ranks.size());
   Region& region = *group.region;
-  region.counts[static_cast<std::size_t>(group.place)] = slot->entry.count;
+  region.counts[static_cast<std::size_t>(group.place)] = elements;
   region.meet(group.members());
   bool agrees = true;
-  for (std::size_t m = 0; m < group.ranks.size(); ++m) agrees = agrees && region.counts[m] == slot->entry.count;
+  for (std::size_t m = 0; m < group.ranks.size(); ++m) agrees = agrees && region.counts[m] == elements;
   region.meet(group.members());
   if (!agrees && !owner.is("takes_anything")) return owner.host.fail(BALEEN_INVALID, "members give other counts");
   *out = slot.release();
@@ -208,14 +246,22 @@ baleen_status_t start(void* self, void* given, baleen_event_t*, std::uint64_t, b
   const auto& owner = *static_cast<Planted*>(self);
   const Slot& slot = *static_cast<Slot*>(given);
   Group& group = *slot.group;
-  const std::size_t bytes = input_bytes(slot);
-  if (bytes > 0)
-    std::memcpy(group.region->inputs[static_cast<std::size_t>(group.place)].data(), slot.entry.input, bytes);
-  if (owner.is("spoils_inputs") && bytes > 0) *static_cast<unsigned char*>(const_cast<void*>(slot.entry.input)) ^= 1;
+  const std::size_t tensors =
+      owner.is("first_tensor_alone") ? std::min<std::size_t>(slot.entries.size(), 1) : slot.entries.size();
+  for (std::size_t i = 0; i < tensors; ++i) {
+    const baleen_collective_entry_t& entry = slot.entries[i];
+    const std::size_t bytes = input_bytes(slot, entry);
+    if (owner.is("clears_output") && slot.spec.op == BALEEN_ALL_REDUCE && entry.output)
+      std::memset(entry.output, 0, entry.count * slot.width());
+    if (bytes == 0) continue;
+    std::memcpy(group.region->inputs[static_cast<std::size_t>(group.place)].data() + slot.offset(i), entry.input,
+                bytes);
+    if (owner.is("spoils_inputs")) *static_cast<unsigned char*>(const_cast<void*>(entry.input)) ^= 1;
+  }
   if (owner.is("waits_for_ever") && owner.rank == 1)
     for (;;) ::pause();
   group.region->meet(group.members());
-  finish(slot);
+  for (std::size_t i = 0; i < tensors; ++i) finish(slot, i);
   group.region->meet(group.members());
   if (done && !owner.is("signals_nothing")) event_signal(*done, value);
   return BALEEN_OK;
