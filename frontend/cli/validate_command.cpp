@@ -138,6 +138,23 @@ struct Tally {
   std::size_t& operator[](Outcome::State state) { return of[static_cast<std::size_t>(state)]; }
 };
 
+void print_end(const Subject& subject, Tally& tally, const Json& list, bool is_json) {
+  const std::size_t failed = tally[Outcome::State::failed];
+  if (is_json) {
+    const Json all = {{"file", subject.descriptor.file.string()},
+                      {"kind", subject.descriptor.kind},
+                      {"name", subject.descriptor.name},
+                      {"passed", tally[Outcome::State::passed]},
+                      {"failed", failed},
+                      {"skipped", tally[Outcome::State::skipped]},
+                      {"cases", list}};
+    print_out("%s\n", json_text(all).c_str());
+  } else {
+    print_out("%s: %zu passed, %zu failed, %zu skipped\n", title_of(subject.descriptor).c_str(),
+              tally[Outcome::State::passed], failed, tally[Outcome::State::skipped]);
+  }
+}
+
 Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   BALEEN_TRY_ASSIGN(Descriptor descriptor, read_descriptor(std::filesystem::absolute(options.file)));
   std::optional<validate::HeldSignals> held;  // until the folder is removed
@@ -162,7 +179,10 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
   for (const Case& one : cases) {
     subject.scratch = scratch.below(one.name);
     const Outcome outcome = one.needs_member && !has_member ? without_member() : run_case(one, subject, limit);
-    if (validate::HeldSignals::has_come()) return kCaseFailed;  // that signal ends this process
+    if (validate::HeldSignals::has_come()) {  // it ends this process
+      flush_printed();
+      return kCaseFailed;
+    }
     if (one.name == validate::kCreateCase) has_member = outcome.state != Outcome::State::failed;
     ++tally[outcome.state];
     if (options.json)
@@ -170,21 +190,8 @@ Result<int> run_suites(const ValidateOptions& options, const Setup& setup) {
     else
       print_case(one, outcome);
   }
-  const std::size_t failed = tally[Outcome::State::failed];
-  if (options.json) {
-    const Json all = {{"file", subject.descriptor.file.string()},
-                      {"kind", subject.descriptor.kind},
-                      {"name", subject.descriptor.name},
-                      {"passed", tally[Outcome::State::passed]},
-                      {"failed", failed},
-                      {"skipped", tally[Outcome::State::skipped]},
-                      {"cases", list}};
-    print_out("%s\n", json_text(all).c_str());
-  } else {
-    print_out("%s: %zu passed, %zu failed, %zu skipped\n", title_of(subject.descriptor).c_str(),
-              tally[Outcome::State::passed], failed, tally[Outcome::State::skipped]);
-  }
-  return failed == 0 ? kSuccess : kCaseFailed;
+  print_end(subject, tally, list, options.json);
+  return tally[Outcome::State::failed] == 0 ? kSuccess : kCaseFailed;
 }
 
 }  // namespace
