@@ -124,7 +124,7 @@ struct Job {
   std::int64_t batch = 0;
   std::uint64_t seed = 0;
   baleen_dtype_t dtype = BALEEN_F32;
-  std::int64_t check_every = 0;        ///< steps after which copies on several ranks are compared; 0: never
+  std::int64_t check_every = 0;        ///< updates after which copies on several ranks are compared; 0: never
   bool check_memory = true;            ///< each update compares what it reads with what the one before wrote
   bool goes_on_not_finite = false;     ///< after steps whose loss or gradient is no finite number
   bool keep_gradients = false;         ///< those of the last step, as states (kGradientPrefix)

@@ -87,7 +87,10 @@ Result<Facts> Session::Impl::put_scalars(const JobProgram& program, std::int64_t
     BALEEN_TRY(scalar.check(value, step));
     const bool is_wide = options.dtype == BALEEN_F64;
     const float narrow = static_cast<float>(value);
-    if (&program == train) add_to_digest(schedule_digests[scalar.name], is_wide ? value : double{narrow});
+    const bool learns = program.role == GraphRole::learn;
+    if (learns || &program == train)
+      add_to_digest(schedule_digests[(learns ? program.name + "." : "") + scalar.name],
+                    is_wide ? value : double{narrow});
     double& own = scalars[static_cast<std::size_t>(&scalar - program.scalars.data())];
     if (is_wide)
       own = value;

@@ -65,7 +65,7 @@ class Session {
 
   /// Tells the monitors that the run begins.
   void start();
-  /// By schedule, a digest of all values that training has had of it: ranks that run one job have the same.
+  /// By schedule ("lr", of program `p` "p.lr"), a digest of the values that training has had of it: the same on ranks.
   const std::map<std::string, std::uint64_t>& schedule_digests() const;
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
   /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out: the

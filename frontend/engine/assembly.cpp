@@ -357,7 +357,8 @@ Status Run::train(TrainingRun& driven) {
     });
   BALEEN_TRY(script().train(driven));
   BALEEN_TRY(finish_checkpoints());
-  return ranks_ ? ranks_->meet_at_end() : Status();
+  if (ranks_) BALEEN_TRY(ranks_->meet_at_end());
+  return compare_copies();
 }
 
 Result<HostTensors> Run::infer(const std::string& program, HostTensors inputs) {
@@ -372,7 +373,10 @@ Result<HostTensors> Run::infer(const std::string& program, HostTensors inputs) {
       if (given == inputs.end() || !is_floating(given->second.dtype) || !is_floating(type.dtype)) continue;
       BALEEN_TRY_ASSIGN(given->second, with_dtype(std::move(given->second), type.dtype));
     }
-  return session_->run(program, inputs);
+  const std::int64_t before = session_->updates();
+  BALEEN_TRY_ASSIGN(HostTensors outputs, session_->run(program, inputs));
+  if (copies_ && session_->updates() != before) BALEEN_TRY(copies_->after_run());
+  return outputs;
 }
 
 Result<TrainingRun::Outputs> Run::run(const std::string& program, const Inputs& inputs) {

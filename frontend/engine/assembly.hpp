@@ -125,6 +125,8 @@ class Run : public TrainingRun {
   explicit Run(const Setup& setup) : setup_(setup) {}
   /// That nothing of what is stored, and of what training goes by, has changed since it was computed.
   Status intact() const;
+  /// Ranks have the same copies of what was updated. Collective over all ranks.
+  Status compare_copies() { return copies_ ? copies_->before_save() : Status(); }
   /// What a file of parameters says of itself; first nothing of what is stored has changed.
   Result<std::map<std::string, std::string>> facts_to_save(const char* phase = "saving");
   /// All ranks do. Where all are needed to write it, or `waits` (all call it too), they come to know whether the file

@@ -113,12 +113,23 @@ CopyCheck::CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const C
       link_(link),
       pieces_(copied_pieces(session.persistent(), mesh, at)),
       every_(every),
+      compared_(session.updates()),
       processor_(std::move(processor)) {}
 
+/// Whether an N-th update lies behind the last look.
+bool CopyCheck::is_due() const { return every_ > 0 && session_.updates() / every_ != compared_ / every_; }
+
 Status CopyCheck::after_step() {
-  const std::int64_t step = session_.steps_done();
-  const bool is_last = step == session_.steps(), is_due = every_ > 0 && (step % every_ == 0 || is_last);
-  return is_due || is_last ? compare(is_due && !ends_) : Status();
+  return is_due() || session_.steps_done() == session_.steps() ? compare(every_ > 0) : Status();
+}
+
+Status CopyCheck::after_run() { return is_due() ? compare(true) : Status(); }
+
+Status CopyCheck::before_save() { return session_.updates() == compared_ ? Status() : compare(every_ > 0); }
+
+/// "step 5"; where there was none, "run 5" of programs that learn.
+std::string CopyCheck::when() const {
+  return (session_.steps_done() > 0 ? "step " : "run ") + std::to_string(session_.progress());
 }
 
 std::string CopyCheck::key(const std::string& what) const { return "copies/" + std::to_string(round_) + "/" + what; }
@@ -168,9 +179,10 @@ Result<std::string> CopyCheck::verdict() {
 
 Status CopyCheck::compare(bool with_copies) {
   ++round_;
+  compared_ = session_.updates();
   std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n' + place_of(session_) + '\n';
   for (const CopiedPiece& piece : pieces_) {
-    if (!with_copies) break;
+    if (!with_copies || ends_) break;
     BALEEN_TRY_ASSIGN(const std::uint64_t found, digest(*piece.buffer, nullptr));
     text += number_of(piece, session_.persistent()) + ' ' + digest_text(found) + '\n';
   }
@@ -193,8 +205,7 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
   std::string word, rank, name;
   std::getline(words >> word >> rank >> std::ws, name);
   return Error{BALEEN_DAMAGED,
-               "schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by step " +
-                   std::to_string(session_.steps_done()) +
+               "schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by " + when() +
                    ", so they did not train one model: their scripts differ, or the schedule depends on what is not "
                    "the same on all ranks (the time, random numbers, a file, what a callback has seen)",
                {}};
@@ -203,8 +214,8 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
 Status CopyCheck::explain_place(std::string told) const {
   const std::string rank = take_line(told).substr(std::string_view("place ").size()), there = take_line(told);
   return Error{BALEEN_DAMAGED,
-               "rank " + rank + " is at " + there + " after step " + std::to_string(session_.steps_done()) +
-                   " where rank 0 is at " + told + ", so they do not train on the rows of one batch" + kLostBit,
+               "rank " + rank + " is at " + there + " after " + when() + " where rank 0 is at " + told +
+                   ", so they do not train on the rows of one batch" + kLostBit,
                {}};
 }
 
@@ -233,8 +244,8 @@ Status CopyCheck::explain(const std::string& told) {
                                 : "ranks " + std::to_string(odd.reference) + " and " + std::to_string(odd.odd) +
                                       " differ, and which of them is right cannot be told";
   return Error{BALEEN_DAMAGED,
-               "copies of `" + name + "` are no longer the same after step " + std::to_string(session_.steps_done()) +
-                   ": " + which + "; the first difference is in bytes " + std::to_string(first) + " to " +
+               "copies of `" + name + "` are no longer the same after " + when() + ": " + which +
+                   "; the first difference is in bytes " + std::to_string(first) + " to " +
                    std::to_string(first + kBlock - 1) +
                    " of the piece. Memory has lost a bit or a processor computes wrong (or a strategy does); go on "
                    "from the last checkpoint, without that machine",

@@ -30,7 +30,8 @@ struct OddCopy {
 /// `told`: a text of each rank, lines "piece digest". The first piece by number whose copies differ.
 std::optional<OddCopy> find_odd_copy(const std::vector<std::string>& told);
 
-/// Compares every N steps. All ranks call the same functions at the same steps. [one thread]
+/// Compares every N updates: steps, and runs of programs that learn. All ranks call the same functions at the same
+/// updates. [one thread]
 class CopyCheck {
  public:
   /// `processor`: what this rank computes on, for people; where ranks differ in it, copies may differ in rounding, so
@@ -38,14 +39,20 @@ class CopyCheck {
   CopyCheck(Session& session, RankLink& link, const Mesh& mesh, const Coordinates& at, std::int64_t every,
             std::string processor);
 
-  /// After every N-th step and after the last one, before they are saved: where all ranks have just met, so that none
-  /// waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
+  /// After every N-th update and after the last step, before they are saved: where all ranks have just met, so that
+  /// none waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
   /// The same where a schedule gave other values on one rank, or where it stands at another place in the data or has
   /// run a program that learns another number of times, which is looked at after the job's last step in any case.
   Status after_step();
+  /// The same after the run of a program that learns.
+  Status after_run();
+  /// The same of what was updated since it was looked at last: before it is saved, and at the end.
+  Status before_save();
 
  private:
+  bool is_due() const;
   Status compare(bool with_copies);
+  std::string when() const;
   Result<std::uint64_t> digest(const PersistentBuffer& buffer, std::vector<std::string>* blocks);
   std::string key(const std::string& what) const;
   Result<std::string> verdict();
@@ -57,6 +64,7 @@ class CopyCheck {
   RankLink& link_;
   std::vector<CopiedPiece> pieces_;
   std::int64_t every_, round_ = 0;
+  std::int64_t compared_;  ///< the updates at the last look, and at the beginning
   std::string processor_;
   bool ends_ = false;  ///< processors differ, and so do copies
 };

@@ -197,7 +197,10 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   if (!settings && flags.resume.empty()) return {};
   Checkpoints::Parts parts = checkpoint_parts();
   parts.signals = flags.signals;
-  parts.intact = [this] { return intact(); };
+  parts.intact = [this]() -> Status {
+    BALEEN_TRY(compare_copies());
+    return intact();
+  };
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
   BALEEN_TRY(add_learned(parts.facts));
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
@@ -258,6 +261,7 @@ Result<SavedFile> Run::write(const std::string& path, const std::map<std::string
 
 Status Run::save(const std::string& path) {
   BALEEN_TRY(check_tensor_file(setup_.registry, path));
+  BALEEN_TRY(compare_copies());
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
   BALEEN_TRY_ASSIGN(const SavedFile saved, write(path, facts, false));
   return saved.status;
@@ -265,6 +269,7 @@ Status Run::save(const std::string& path) {
 
 Status Run::save_end() {
   if (save_.empty() || saved_ == session_->updates()) return {};
+  BALEEN_TRY(compare_copies());
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
   BALEEN_TRY_ASSIGN(SavedFile saved, write(save_, facts, false));
   if (saved.is_there)
@@ -303,6 +308,7 @@ Status Run::end_if_asked() {
     return AgreedPoints::Wish{StopRequest::signal() != 0, false};
   }));
   if (!wish.stops) return {};
+  if (step > 0) BALEEN_TRY(compare_copies());
   if (step > 0) BALEEN_TRY(rescue(true));
   return Error{BALEEN_INTERRUPTED,
                "ended by a signal after step " + std::to_string(step) +

@@ -228,10 +228,6 @@ void read_training(const Fields& fields, DescribedJob& result) {
   job.gradient_accumulation_steps = fields.integer("gradient_accumulation_steps");
   job.clip_grad_norm = fields.number("clip_grad_norm");
   fields.with("evaluate", [&](const Fields& given) { result.evaluate_batches = given.integer("batches"); });
-  fields.with("check", [&](const Fields& check) {
-    job.check_every = check.integer("every");
-    job.check_memory = check.boolean("memory");
-  });
   fields.with("optimizer",
               [&](const Fields& optimizer) { read_optimizer(optimizer, result.steps, job.optimizer, job.groups); });
 }
@@ -264,6 +260,10 @@ DescribedJob read_job(lua_State* L, int index, Description& description) {
   if (lua_getfield(L, table, "checkpoint") != LUA_TNIL)
     result.checkpoint = read_options(L, -1, "checkpoint", job.where, result.steps).values;
   lua_pop(L, 1);
+  fields.with("check", [&](const Fields& check) {
+    job.check_every = check.integer("every");
+    job.check_memory = check.boolean("memory");
+  });
   const bool trains = fields.boolean("trains");
   if (trains) {
     read_training(fields, result);

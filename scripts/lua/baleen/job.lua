@@ -41,6 +41,7 @@ local programs_rules = {
   steps = { type = "integer", default = 0, min = 0 }, -- of schedules that are given no steps of their own
   seed = { type = "integer", default = 0 },
   plan = { type = "table", default = {} },
+  check = { type = "table", default = {} },
   checkpoint = { type = "table" },
   loop = { type = "function" },
   on_nan = on_nan,
@@ -52,7 +53,7 @@ local evaluate_rules = {
 }
 
 local check_rules = {
-  every = { type = "integer", default = 100, min = 0 },  -- steps between two looks, the last step is one; 0: none
+  every = { type = "integer", default = 100, min = 0 },  -- updates between two looks, the last step is one; 0: none
   memory = { type = "boolean", default = true },         -- each update compares what it reads with what the last wrote
 }
 
@@ -121,7 +122,6 @@ end
 local function check_training(job)
   local asked = job.evaluate and "evaluate" or job.on_evaluate and "on_evaluate"
   job.evaluate = options.check("job: evaluate", job.evaluate, evaluate_rules)
-  job.check = options.check("job: check", job.check, check_rules)
   job.generate = job.generate and options.check("job: generate", job.generate, generate_rules)
   check_fields(job)
   check_made_by("optimizer", job.optimizer, "baleen.optimizer(name, { ... })")
@@ -135,6 +135,7 @@ return core.entry(function(given)
     trains and rules or programs_rules)
   job.where, job.trains = core.where(), trains
   job.steps, job.seed = core.steps or job.steps, core.seed or job.seed
+  job.check = options.check("job: check", job.check, check_rules)
   if trains then
     check_training(job)
   elseif next(job.programs) == nil then

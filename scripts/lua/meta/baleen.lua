@@ -148,7 +148,7 @@ function parallel.layout(given) end
 ---@field seed? integer of everything random
 ---@field gradient_accumulation_steps? integer micro-batches in a step
 ---@field clip_grad_norm? number global norm of the gradient; 0: none
----@field check? { every?: integer, memory?: boolean } steps after which ranks compare their copies of tensors (100; 0: never), and whether updates compare what they read with what the last one wrote (true)
+---@field check? { every?: integer, memory?: boolean } updates (steps, runs of programs that learn) after which ranks compare their copies of tensors (100; 0: never), and whether updates compare what they read with what the last one wrote (true)
 ---@field on_nan? "stop" | "continue" after a step whose loss or gradient is NaN or infinite; "stop": exit code 6
 ---@field optimizer baleen.optimizer
 ---@field plan? baleen.strategy[]

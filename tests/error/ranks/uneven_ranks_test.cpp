@@ -103,6 +103,38 @@ TEST_F(UnevenRanks, ASchedulesValuesPart) {
   EXPECT_EQ(result.err.find("are saved in"), std::string::npos) << result.err;
 }
 
+/// Likewise of a program that learns, beside steps and in a job without any.
+TEST_F(UnevenRanks, AProgramsScheduleParts) {
+  const auto job = [&](const std::string& more) {
+    const std::string file = folder_.write(
+        "train.lua", "local baleen = require 'baleen'\nlocal nn = baleen.nn\nlocal points = baleen.data.odd { " +
+                         mark() +
+                         ", how = 'summary' }\n"
+                         "local layer, rate, x = nn.linear { name = 'l', out = 4 }, 0.01, {}\n"
+                         "for i = 1, 4 do x[i] = { i, 1, 2 } end\n"
+                         "local learn = { inputs = { x = { shape = { 4, 3 }, axes = { 'batch', '' } } },\n"
+                         "  run = function(given) return { loss = layer(given.x):sum() } end,\n"
+                         "  optimizer = baleen.optimizer('sgd', { lr = function() return rate end }) }\n"
+                         "local function apart(run)\n"
+                         "  run:run('learn', { x = x })\n"
+                         "  if points.summary == 'other' then rate = 0.02 end\n"
+                         "end\n"
+                         "return baleen.job { programs = { learn = learn }, check = { every = 2 }, " +
+                         more + " }\n");
+    std::filesystem::remove(folder_ / "mark");
+    return run(2, file);
+  };
+  const auto expect = [](const ProcessResult& result, const std::string& when) {
+    EXPECT_EQ(result.exit_code, 6) << result.err;
+    EXPECT_NE(result.err.find("schedule `learn.lr` gave other values on rank "), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(" than on rank 0 by " + when + ", so"), std::string::npos) << result.err;
+  };
+  expect(job("loop = function(job, run) for i = 1, 7 do apart(run) end end"), "run 2");
+  expect(job("model = layer, data = points, steps = 5, batch = 4, loss = nn.cross_entropy {},\n"
+             "  optimizer = baleen.optimizer('sgd'), on_step = function(facts, run) apart(run) end"),
+         "step 2");
+}
+
 /// The plans are alike; how the script drives them is not.
 class RanksApart : public UnevenRanks {
  protected:

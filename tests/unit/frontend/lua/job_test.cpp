@@ -151,6 +151,25 @@ TEST_F(Jobs, HaveNamedProgramsOfTheirOwn) {
   EXPECT_EQ(script->job().parameters.size(), 3u);
 }
 
+TEST_F(Jobs, LookAtWhatTheyTrainWithStepsAndWithout) {
+  const auto check = [&](const std::string& text) {
+    const auto script = loaded(text);
+    return script ? std::pair(script->job().check_every, script->job().check_memory)
+                  : std::pair(std::int64_t{-1}, false);
+  };
+  const auto alone = [](const std::string& more) {
+    return "local baleen = require 'baleen'\nlocal layer = baleen.nn.linear { out = 1 }\n"
+           "return baleen.job { programs = { p = { inputs = { x = { shape = { 2, 3 } } },\n"
+           "  run = function(given) return { y = layer(given.x) } end } }, " +
+           more + " }\n";
+  };
+  EXPECT_EQ(check(job_of(kModel)), std::pair(std::int64_t{100}, true));
+  EXPECT_EQ(check(alone("")), std::pair(std::int64_t{100}, true));
+  const std::string given = "check = { every = 20, memory = false },";
+  EXPECT_EQ(check(job_of(kModel, given)), std::pair(std::int64_t{20}, false));
+  EXPECT_EQ(check(alone(given)), std::pair(std::int64_t{20}, false));
+}
+
 TEST_F(Jobs, RefuseProgramsThatAreNone) {
   const auto error = [&](const std::string& programs) {
     return error_of(with_layers(job_of(kSharedTable, "programs = { " + programs + " },")));
