@@ -73,21 +73,40 @@ Status FirstNotFinite::each(bool written, const Executable& executable, const In
   return {};
 }
 
+bool FirstNotFinite::sees(const Executable& executable, std::size_t segment, const BlockLaunches*) {
+  const std::string& name = executable.segments[segment].name;
+  pass_ = name == phase_name(Phase::forward) ? 0 : name == phase_name(Phase::update) ? 2 : 1;
+  return true;
+}
+
+std::string FirstNotFinite::order() const {
+  const std::optional<Found>& first = found_ ? found_ : lowered_;
+  const std::string number = std::to_string(first ? first->launch : 0);
+  return std::to_string(static_cast<int>(kind())) + std::to_string(first ? first->pass : 0) +
+         std::string(kOrderSize - 2 - number.size(), '0') + number;
+}
+
 Status FirstNotFinite::before_launch(const Executable& executable, const Instruction& instruction, std::uint32_t first,
                                      void* const* addresses) {
   reads_bad_ = false;
+  ++launch_;
   return each(false, executable, instruction, first, addresses, [&](const OperandInfo& operand, const Count& count) {
     reads_bad_ = true;
     if (operand.op.empty() && !found_)
-      found_ = Found{persistent_.find(operand.name.str()) ? Kind::stored : Kind::given, operand, {}, count};
+      found_ =
+          Found{persistent_.find(operand.name.str()) ? Kind::stored : Kind::given, operand, {}, count, pass_, launch_};
   });
 }
 
 Status FirstNotFinite::after_launch(const Executable& executable, const Instruction& instruction, std::uint32_t first,
                                     void* const* addresses) {
   return each(true, executable, instruction, first, addresses, [&](const OperandInfo& operand, const Count& count) {
-    const Found found{count.nan + count.infinite > 0 ? Kind::made : Kind::lowered, operand,
-                      operand.op.empty() ? executable.labels[instruction.label] : operand.op, count};
+    const Found found{count.nan + count.infinite > 0 ? Kind::made : Kind::lowered,
+                      operand,
+                      operand.op.empty() ? executable.labels[instruction.label] : operand.op,
+                      count,
+                      pass_,
+                      launch_};
     std::optional<Found>& first_of_kind = found.kind == Kind::made ? found_ : lowered_;
     if (!reads_bad_ && !first_of_kind) first_of_kind = found;
     if (count.nan > 0 && !nan_) nan_ = found;
@@ -102,8 +121,9 @@ std::string FirstNotFinite::text(const std::string& rank) const {
   };
   const Count& count = first->count;
   const std::string what = count.nan > 0 ? "NaN" : count.infinite > 0 ? "infinite" : "minus infinity";
+  const std::string name = first->operand.name.str();
   const std::string numbers = std::to_string(count.bad()) + " of the " + std::to_string(count.all) + " numbers of " +
-                              quoted(first->operand.name.str());
+                              (name.empty() ? "its result" : quoted(name));
   if (first->kind < Kind::made) return numbers + rank + " were " + what + " before the step";
   std::string text = quoted(first->op) + rank + place(*first) + " made " + numbers + " " + what;
   if (count.nan == 0 && nan_) text += ", and " + quoted(nan_->op) + place(*nan_) + " NaN of that";

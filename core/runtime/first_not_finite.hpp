@@ -21,11 +21,15 @@ class FirstNotFinite : public InstructionWatch {
   FirstNotFinite(Device& device, const PersistentLayout& persistent) : device_(device), persistent_(persistent) {}
 
   Kind kind() const { return found_ ? found_->kind : lowered_ ? Kind::lowered : Kind::nothing; }
+  /// What ranks order their findings by, each as text of kOrderSize characters: the surer kind first, then the pass in
+  /// which the launch is, then its number in the run. Ranks that split a batch have the same numbers.
+  static constexpr std::size_t kOrderSize = 22;
+  std::string order() const;
   /// "`act (pointwise)` at train.lua:7 made 3 of the 512 numbers of `h` infinite"; empty: nothing. `rank`: behind the
   /// op's name; empty where there is one only.
   std::string text(const std::string& rank) const;
 
-  bool sees(const Executable&, std::size_t, const BlockLaunches*) override { return true; }
+  bool sees(const Executable& executable, std::size_t segment, const BlockLaunches*) override;
   Status before(const Instruction&) override { return {}; }
   Status after(const Instruction&) override { return {}; }
   bool wants_launches() const override { return !nan_; }
@@ -44,6 +48,8 @@ class FirstNotFinite : public InstructionWatch {
     OperandInfo operand;
     std::string op;  ///< of the launch that made it
     Count count;
+    int pass = 0;
+    std::uint64_t launch = 0;
   };
   Result<Count> count(const OperandInfo& operand, const void* address);
   /// Calls visit(operand, count) for each operand of a launch that is written, or that is not.
@@ -54,6 +60,8 @@ class FirstNotFinite : public InstructionWatch {
   Device& device_;
   const PersistentLayout& persistent_;
   std::vector<std::byte> bytes_;
+  int pass_ = 0;                                ///< of the segment that runs: forward, backward, update
+  std::uint64_t launch_ = 0;                    ///< the number of the launch that runs
   bool reads_bad_ = false;                      ///< the launch that runs
   std::optional<Found> found_, lowered_, nan_;  ///< the first of each
 };

@@ -43,12 +43,12 @@ Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64
   spans.clear();
   BALEEN_TRY(before->give_back(*this));
   const std::string own = options.communicator ? " of rank " + std::to_string(options.communicator->rank()) : "";
-  BALEEN_TRY_ASSIGN(const std::vector<std::string> found,
-                    of_all_ranks(std::to_string(static_cast<int>(watch.kind())) + watch.text(own)));
-  // The surest kind comes first, and of that the first rank.
-  const std::string& best = *std::ranges::min_element(found, {}, [](const std::string& text) { return text[0]; });
+  BALEEN_TRY_ASSIGN(const std::vector<std::string> found, of_all_ranks(watch.order() + watch.text(own)));
+  // Of those that are equal the first rank's.
+  const std::string& best = *std::ranges::min_element(
+      found, {}, [](const std::string& text) { return text.substr(0, FirstNotFinite::kOrderSize); });
   was_undone = best[0] != '0' + static_cast<char>(FirstNotFinite::Kind::stored);
-  if (best.size() > 1) return ": " + best.substr(1);
+  if (best.size() > FirstNotFinite::kOrderSize) return ": " + best.substr(FirstNotFinite::kOrderSize);
   if (!options.communicator) return std::string(": the results of each op were finite when it ran again");
   return std::string(": the results of each op were finite on each rank, so a sum over ranks was not");
 }

@@ -100,6 +100,33 @@ INSTANTIATE_TEST_SUITE_P(On, FirstNotFinite, testing::Values(Setting{"EmulatedCu
                          [](const auto& info) { return info.param.name; });
 #endif
 
+/// One rank's rows are the cause. On the other, what came of them is summed up later, and is infinite there too.
+class FirstOfRanks : public testing::TestWithParam<int> {};
+
+TEST_P(FirstOfRanks, IsTheOpThatWasFirst) {
+  if (!has_plugin("strategy", "data")) GTEST_SKIP() << "no strategy `data` in this tree";
+  const TemporaryFolder folder;
+  const std::string script =
+      folder.write("job.lua",
+                   "local baleen = require 'baleen'\nlocal ops, rows = baleen.ops, {}\n"
+                   "for i = 1, 16 do rows[i] = { i / 16, i % 5 / 5, i == " +
+                       std::to_string(4 * GetParam() + 2) +
+                       " and 1e25 or 1 } end\n"
+                       "\nlocal function square(d) return d * d end\n"
+                       "return baleen.job { model = baleen.nn.linear { name = 'l', out = 1 },\n"
+                       "  loss = function(o, t) return ops.sum(square(o:reshape { o.shape[1] } - t)), o.shape[1] end,\n"
+                       "  data = baleen.data.table { rows = rows, task = 'regress', shuffle = false, held_out = 0 },\n"
+                       "  batch = 8, steps = 2, optimizer = baleen.optimizer('sgd') }\n");
+  const ProcessResult result =
+      run_baleen({"run", script, "--set", "mesh.data=2", "--set", "plan=[{strategy=\"data\"}]"});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("`pointwise` of rank " + std::to_string(GetParam()) + " at " + script + ":5 made "),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find(" numbers of its result infinite"), std::string::npos) << result.err;
+}
+INSTANTIATE_TEST_SUITE_P(Rank, FirstOfRanks, testing::Values(0, 1));
+
 class GivenNotFinite : public testing::Test {};
 
 /// What was wrong before the step is no op's fault, and nothing of it is worth keeping.
