@@ -139,6 +139,8 @@ class Run : public TrainingRun {
   /// Whether the script's loop begins anew with `next`, for the first time since the last step: all that it does for
   /// one step, in callbacks too, lies between two such places. In a job of programs alone: always.
   bool begins_loop(const std::string& next);
+  /// Where a run that is resumed may begin: its script draws the same random numbers from here on as one that was not.
+  Status seed_random();
   /// Between two steps of a run that is saved at its end alone: a signal ends it, with what is trained saved beside.
   Status end_if_asked();
   /// From here on a signal ends it at once.
@@ -186,6 +188,7 @@ class Run : public TrainingRun {
   const char* between_steps_ = nullptr;  ///< where the script is after a step; null: nowhere but in ours
   std::string loop_begins_;              ///< with what; empty: not yet
   std::int64_t loop_step_ = -1;          ///< after which it began anew last
+  std::int64_t seeded_ = 0;              ///< updates after which math.random began anew last
   std::int64_t saved_ = -1;              ///< updates that were saved there
   std::int64_t writes_ = 0;              ///< files that ranks wrote together
   std::int64_t rescued_ = -1;            ///< updates that were to be saved elsewhere

@@ -220,6 +220,7 @@ Result<TrainingRun::Facts> Run::evaluate(std::int64_t batches) {
   if (session_->steps_done() >= session_->steps()) {
     if (checkpoints_) BALEEN_TRY(checkpoints_->save_last());
     BALEEN_TRY(save_end());
+    BALEEN_TRY(seed_random());
   }
   tell_launcher("evaluating");
   BALEEN_TRY_ASSIGN(Facts facts, session_->evaluate(batches));
@@ -292,8 +293,14 @@ bool Run::begins_loop(const std::string& next) {
   return true;
 }
 
+Status Run::seed_random() {
+  const std::int64_t updates = session_->updates();
+  return std::exchange(seeded_, updates) == updates ? Status() : script().seed_random(updates);
+}
+
 Status Run::boundary(const std::string& next) {
   const bool is_whole = begins_loop(next);
+  if (is_whole || session_->steps_done() >= session_->steps()) BALEEN_TRY(seed_random());
   if (checkpoints_) {
     tell_place(session_->steps_done(), "saving a checkpoint");
     BALEEN_TRY(checkpoints_->boundary(is_whole));

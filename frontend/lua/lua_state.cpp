@@ -136,7 +136,15 @@ void* LuaState::allocate(void* self, void* block, std::size_t old_size, std::siz
 Status LuaState::seed_random(std::uint64_t seed) {
   lua_getfield(state_, LUA_REGISTRYINDEX, kSeedRandom);
   lua_pushinteger(state_, static_cast<lua_Integer>(seed));
-  return call(1, 0);
+  lua_pushinteger(state_, 0);
+  return call(2, 0);
+}
+
+Status LuaState::seed_random_after(std::int64_t updates) {
+  lua_getfield(state_, LUA_REGISTRYINDEX, kSeedRandom);
+  lua_pushnil(state_);
+  lua_pushinteger(state_, updates);
+  return call(2, 0);
 }
 
 LuaState::LuaState(Options options) : options_(std::move(options)) {

@@ -60,6 +60,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
 
   /// math.random begins anew.
   Status seed_random(std::uint64_t seed);
+  /// The same from that seed, or the one that the script has set since, and how often parameters were updated.
+  Status seed_random_after(std::int64_t updates);
 
   /// Calls fail with "the script did not finish describing its model in N s" after Options::time_limit of the
   /// script's own time.

@@ -230,6 +230,8 @@ std::string Script::between_steps() const {
   return {};
 }
 
+Status Script::seed_random(std::int64_t updates) { return impl_->state->seed_random_after(updates); }
+
 Status Script::train(TrainingRun& run) {
   lua_State* L = impl_->state->get();
   const StackGuard guard(L);

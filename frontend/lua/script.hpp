@@ -76,6 +76,8 @@ class Script {
   std::string loop_lines() const;
   /// What of the user's own runs between steps, for messages: "in on_step (train.lua:7)"; empty: nothing does.
   std::string between_steps() const;
+  /// From here on math.random draws what it draws in each run of the job that has updated parameters so often.
+  Status seed_random(std::int64_t updates);
   /// Runs the training loop: the job's own, or the library's `train.lua`.
   Status train(TrainingRun& run);
   /// Which tensors of a folder of another framework are which parameters: by the model that the script made with

@@ -1,5 +1,5 @@
 -- Runs first in every script's state: takes away files and binary chunks, and makes what is left the same on every
--- rank. Returns the function that seeds math.random.
+-- rank. Returns the function that seeds math.random: anew by a number, or by the last one and how far the run is.
 local error, getmetatable, next, type = error, getmetatable, next, type -- whatever a script makes of these names
 local sort, number_type = table.sort, math.type
 
@@ -12,11 +12,13 @@ function load(chunk, name, _, ...)
   return load_any(chunk, name, "t", ...)
 end
 
-local random_seed = math.randomseed
---- As in Lua, but a seed must be given: every rank draws the same numbers.
+local random_seed, seed = math.randomseed, 0
+--- As in Lua, but a seed must be given: every rank draws the same numbers. A run seeds with it before each step again,
+--- together with the number of the step.
 function math.randomseed(number)
   if number_type(number) == nil then error("math.randomseed: give a number; every rank must draw the same", 2) end
   random_seed(number)
+  seed = number
 end
 
 local rank = { number = 1, string = 2, boolean = 3 }
@@ -57,4 +59,7 @@ function pairs(t)
   end, t, nil
 end
 
-return random_seed
+return function(number, updates)
+  seed = number or seed
+  random_seed(seed, updates)
+end

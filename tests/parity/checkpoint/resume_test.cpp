@@ -78,6 +78,43 @@ TEST(Resume, WritesInGroupsWithinItsMemory) {
   EXPECT_LT(largest("small").second, 21'000u + 16'000u);
 }
 
+/// Callbacks and loops draw what they draw in a run that was not interrupted, whatever seed the script chose.
+TEST(Resume, DrawsTheSameRandomNumbers) {
+  const TemporaryFolder folder;
+  std::vector<std::string> ends;
+  for (const std::string seed : {"", "math.randomseed(7)"}) {
+    const std::string script = folder.write(
+        "train.lua",
+        "local baleen = require 'baleen'\nlocal rows, l = {}, baleen.nn.linear { name = 'l', out = 2 }\n"
+        "for i = 1, 40 do rows[i] = { i / 40, i % 3, i % 2 } end\n"
+        "return baleen.job { model = l, loss = baleen.nn.cross_entropy {}, batch = 4, steps = 6,\n"
+        "  data = baleen.data.table { rows = rows, held_out = 0 }, optimizer = baleen.optimizer('sgd'),\n"
+        "  programs = { learn = { inputs = { x = { shape = { 1, 2 } } }, optimizer = baleen.optimizer('sgd'),\n"
+        "    run = function(given) return { loss = l(given.x):sum() } end } },\n"
+        "  loop = function(job, run)\n    " +
+            seed +
+            "\n    for _ = 1, 3 do math.random() end\n"
+            "    while run.step_count < job.steps do\n"
+            "      run:step()\n"
+            "      run:run('learn', { x = { { math.random(), math.random() } } })\n"
+            "    end\n"
+            "    print('drawn ' .. math.random())\n"
+            "  end }\n");
+    const auto run = [&](const std::string& name, std::vector<std::string> words) {
+      words.insert(words.begin(), {"run", script, "--set", "checkpoint.every=1", "--set", "checkpoint.keep=0", "--set",
+                                   "checkpoint.folder=\"" + (folder / (name + seed)) + "\""});
+      const ProcessResult result = run_baleen(words);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      const std::size_t at = result.out.find("drawn ");
+      EXPECT_NE(at, result.out.npos) << result.out;
+      return state_of(folder / (name + seed)) + result.out.substr(at, result.out.find('\n', at) - at);
+    };
+    ends.push_back(run("whole", {}));
+    EXPECT_EQ(run("resumed", {"--resume", folder / ("whole" + seed) + "/step-000000003"}), ends.back()) << seed;
+  }
+  EXPECT_NE(ends[0], ends[1]) << "the script's own seed counts";
+}
+
 /// A chain of layouts: what one has saved the next takes as it is, and all of it learns what one rank alone does.
 TEST(Resume, GoesOnAcrossLayouts) {
   const auto zero3 = strategy("zero", "stage = 3\naxis = \"data\"\n");
