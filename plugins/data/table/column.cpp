@@ -112,11 +112,17 @@ Result<std::size_t> Table::find(std::string_view name_or_number) const {
   const char* end = name_or_number.data() + name_or_number.size();
   const auto parsed = std::from_chars(name_or_number.data(), end, number);
   if (parsed.ec == std::errc() && parsed.ptr == end && number >= 1 && number <= columns.size()) return number - 1;
-  std::string names;
-  for (const Column& column : columns) names += (names.empty() ? "`" : ", `") + column.name + "`";
-  return invalid("no column `" + std::string(name_or_number) + "`; the columns are " + names + ", or 1 to " +
-                     std::to_string(columns.size()),
-                 where);
+  std::vector<std::string> names;
+  for (const Column& column : columns) names.push_back(column.name);
+  const bool hides_names = !named && !csv.empty() && !has_number(csv.front());
+  if (hides_names) names = csv.front().fields;
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "`" : ", `") + name + "`";
+  const std::string numbers = "1 to " + std::to_string(columns.size());
+  const std::string there = hides_names
+                                ? "the first row, " + list + ", is taken for data, so the columns are " + numbers
+                                : "the columns are " + list + ", or " + numbers;
+  return invalid("no column `" + std::string(name_or_number) + "`; " + there, where);
 }
 
 Result<Table> table_from_csv(std::vector<CsvRow> rows, std::string_view header, const std::string& path,

@@ -72,6 +72,8 @@ TEST_F(TableFacts, FindColumnsByTheirNames) {
   EXPECT_EQ(labels, (Ints{1, 0}));
   expect_refused("x,y\n1,v\n", "no column `z`");
   expect_refused("x,z\n1,2\n", "no column `y`", BALEEN_LEARNED_ALL_ROWS);
+  expect_refused("X,Z\n1,2\n", "no column `x`; the first row, `X`, `Z`, is taken for data, so the columns are 1 to 2");
+  expect_refused("1,2\n", "no column `x`; the columns are `1`, `2`, or 1 to 2");
 }
 
 TEST_F(TableFacts, FindAHeaderByTheNamesThatTheyKnow) {
