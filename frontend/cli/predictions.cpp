@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <span>
 
 #include "baleen/dtype.hpp"
@@ -166,8 +167,15 @@ std::string Predictions::not_finite(const HostTensors& outputs, std::int64_t row
 }
 
 Result<std::string> Predictions::header(const HostTensors& outputs) {
-  if (format_ == PredictionFormat::jsonl) return std::string();
   BALEEN_TRY_ASSIGN(const std::vector<Cell> list, cells(outputs, 0));
+  std::set<std::string> names;
+  for (const Cell& cell : list)
+    if (!names.insert(cell.name).second)
+      return invalid("each row would have two values of the name `" + cell.name +
+                     "`; give the model's outputs other "
+                     "names" +
+                     (outputs.contains(kLogits) ? ": `logits` becomes `class`, `probability` and `text`" : ""));
+  if (format_ == PredictionFormat::jsonl) return std::string();
   std::string line;
   for (const Cell& cell : list) line += (line.empty() ? "" : ",") + quoted(cell.name);
   return line + "\n";

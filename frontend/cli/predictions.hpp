@@ -26,7 +26,7 @@ class Predictions {
  public:
   Predictions(PredictionFormat format, ClassNames names) : format_(format), names_(std::move(names)) {}
 
-  /// The line of names of CSV; "" of JSON lines.
+  /// The line of names of CSV; "" of JSON lines. INVALID where two values of a row would have one name.
   Result<std::string> header(const HostTensors& outputs);
   /// Rows `first` ... `first + count - 1` of a batch, a line each.
   Result<std::string> rows(const HostTensors& outputs, std::int64_t first, std::int64_t count) const;

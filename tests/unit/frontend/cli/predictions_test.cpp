@@ -87,6 +87,22 @@ TEST(Predictions, OfSequencesAreListsAndTextWhereThereIsSome) {
   EXPECT_EQ(lines(PredictionFormat::jsonl, outputs, 1, names), "{\"text\":\"bab\"," + lists);
 }
 
+TEST(Predictions, HaveNoTwoValuesOfOneName) {
+  const HostTensor logits = tensor({0, 1}, {1, 2}), one = tensor({1}, {1}), two = tensor({1, 2}, {1, 2});
+  const auto error = [](PredictionFormat format, const HostTensors& outputs) {
+    const auto header = Predictions(format, {}).header(outputs);
+    return header ? "" : header.error().message;
+  };
+  for (const PredictionFormat format : {PredictionFormat::csv, PredictionFormat::jsonl})
+    for (const std::string name : {"class", "probability"})
+      EXPECT_EQ(error(format, {{"logits", logits}, {name, one}}),
+                "each row would have two values of the name `" + name +
+                    "`; give the model's outputs other names: `logits` becomes `class`, `probability` and `text`");
+  EXPECT_EQ(error(PredictionFormat::csv, {{"x", two}, {"x_2", one}}),
+            "each row would have two values of the name `x_2`; give the model's outputs other names");
+  EXPECT_EQ(error(PredictionFormat::jsonl, {{"x", two}, {"x_2", one}}), "");
+}
+
 TEST(Predictions, OfABatchAreAsManyAsAreAskedFor) {
   Predictions predictions(PredictionFormat::csv, {});
   EXPECT_EQ(*predictions.rows({{"x", tensor({1, 2, 3, 4}, {4})}}, 1, 2), "2\n3\n");
