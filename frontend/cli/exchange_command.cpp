@@ -80,14 +80,15 @@ PlanFiles plan_of(const CheckpointOptions& options, Script& library) {
 }
 
 /// All tensors of a source to one file.
-Status write_file(const CheckpointOptions& options, const Setup& setup, const TensorSource& source) {
+Status write_file(const CheckpointOptions& options, const Setup& setup, const TensorSource& source,
+                  Overflows& overflows) {
   BALEEN_TRY(check_saving(setup.registry, options.output.string()));
   HostTensors tensors;
   for (const auto& [name, type] : source.tensors()) {
     BALEEN_TRY_ASSIGN(HostTensor tensor, source.read(name));
     const auto dtype = dtype_of(options.dtype);
     if (dtype && is_floating(tensor.dtype)) {
-      BALEEN_TRY_ASSIGN(tensor, with_dtype(std::move(tensor), *dtype));
+      BALEEN_TRY_ASSIGN(tensor, overflows.convert(name, std::move(tensor), *dtype));
     }
     tensors[name] = std::move(tensor);
   }
@@ -111,7 +112,7 @@ Status check_words_of_a_file(const CheckpointOptions& options) {
 }
 
 Status export_to_folder(const CheckpointOptions& options, const Setup& setup, const TensorSource& source,
-                        Script& library) {
+                        Script& library, Overflows& overflows) {
   if (options.config.empty())
     return invalid(
         "an export to a folder needs --config: a config.json that says what the model is, or the folder that "
@@ -119,22 +120,38 @@ Status export_to_folder(const CheckpointOptions& options, const Setup& setup, co
         options.output.string());
   MapRequest request = request_of(options);
   BALEEN_TRY_ASSIGN(const ModelMap map, library.model_map(request));
-  BALEEN_TRY(
-      export_model(setup.registry, source, map, plan_of(options, library), {options.output, dtype_of(options.dtype)}));
+  BALEEN_TRY(export_model(setup.registry, source, map, plan_of(options, library),
+                          {options.output, dtype_of(options.dtype), overflows}));
   print_out("%s: by the map `%s`, head `%s`\n", options.output.string().c_str(), map.name.c_str(), map.head.c_str());
   return {};
 }
 
-Status import_folder(const CheckpointOptions& options, const Setup& setup, Script& library) {
+Status import_folder(const CheckpointOptions& options, const Setup& setup, Script& library, Overflows& overflows) {
   BALEEN_TRY(check_saving(setup.registry, options.output.string()));
   BALEEN_TRY_ASSIGN(ModelMap map, library.model_map(request_of(options)));
   BALEEN_TRY_ASSIGN(const ModelFiles files, library.model_files(options.path.string()));
   BALEEN_TRY_ASSIGN(const ModelFolder folder,
                     ModelFolder::open(setup.registry, files, std::move(map), options.path.string()));
-  BALEEN_TRY_ASSIGN(const HostTensors tensors, import_model(folder, dtype_of(options.dtype)));
+  BALEEN_TRY_ASSIGN(const HostTensors tensors, import_model(folder, dtype_of(options.dtype), overflows));
   BALEEN_TRY(write_tensor_file(setup.registry, options.output.string(), tensors));
   print_out("%zu tensors in %s, by the map `%s`, head `%s`\n", tensors.size(), options.output.string().c_str(),
             folder.map().name.c_str(), folder.map().head.c_str());
+  return {};
+}
+
+Status exchange(const CheckpointOptions& options, const Setup& setup, Overflows& overflows) {
+  using Verb = CheckpointOptions::Verb;
+  BALEEN_TRY_ASSIGN(const ModelMaps maps, open_model_maps(setup));
+  if (options.verb == Verb::import_model) return import_folder(options, setup, *maps.library, overflows);
+  BALEEN_TRY_ASSIGN(const auto source, open_source(options, setup));
+  if (is_file_name(setup, options.output)) {
+    BALEEN_TRY(check_words_of_a_file(options));
+    return write_file(options, setup, *source, overflows);
+  }
+  if (options.verb == Verb::export_model) return export_to_folder(options, setup, *source, *maps.library, overflows);
+  BALEEN_TRY(copy_model(setup.registry, *source, plan_of(options, *maps.library),
+                        {options.output, dtype_of(options.dtype), overflows}));
+  print_out("%zu tensors in %s\n", source->tensors().size(), options.output.string().c_str());
   return {};
 }
 
@@ -151,18 +168,10 @@ Result<std::unique_ptr<TensorSource>> open_foreign(const fs::path& path, const S
 }
 
 Status exchange(const CheckpointOptions& options, const Setup& setup) {
-  using Verb = CheckpointOptions::Verb;
-  BALEEN_TRY_ASSIGN(const ModelMaps maps, open_model_maps(setup));
-  if (options.verb == Verb::import_model) return import_folder(options, setup, *maps.library);
-  BALEEN_TRY_ASSIGN(const auto source, open_source(options, setup));
-  if (is_file_name(setup, options.output)) {
-    BALEEN_TRY(check_words_of_a_file(options));
-    return write_file(options, setup, *source);
-  }
-  if (options.verb == Verb::export_model) return export_to_folder(options, setup, *source, *maps.library);
-  BALEEN_TRY(
-      copy_model(setup.registry, *source, plan_of(options, *maps.library), {options.output, dtype_of(options.dtype)}));
-  print_out("%zu tensors in %s\n", source->tensors().size(), options.output.string().c_str());
+  Overflows overflows;
+  BALEEN_TRY(exchange(options, setup, overflows));
+  if (const std::string text = overflows.text(); !text.empty())
+    setup.log.warning(options.output.string() + ": " + text);
   return {};
 }
 

@@ -84,18 +84,18 @@ struct Outgoing {
 };
 
 Status write_folder(const Registry& plugins, const std::vector<Outgoing>& tensors, const PlanFiles& plan,
-                    const fs::path& target) {
+                    const ExportOptions& options) {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const Outgoing& tensor : tensors) sizes.emplace_back(tensor.name, tensor.bytes());
   BALEEN_TRY_ASSIGN(const ExportPlan planned, plan(sizes));
-  BALEEN_TRY_ASSIGN(const auto folder, NewFolder::at(target));
+  BALEEN_TRY_ASSIGN(const auto folder, NewFolder::at(options.folder));
   std::size_t next = 0;
   for (const auto& [name, count] : planned.files) {
     HostTensors contents;
     for (const std::size_t end = next + count; next < end; ++next) {
       const Outgoing& one = tensors.at(next);
       BALEEN_TRY_ASSIGN(HostTensor tensor, one.make());
-      BALEEN_TRY_ASSIGN(contents[one.name], with_dtype(std::move(tensor), one.dtype));
+      BALEEN_TRY_ASSIGN(contents[one.name], options.overflows.convert(one.name, std::move(tensor), one.dtype));
     }
     BALEEN_TRY(write_tensor_file(plugins, (folder->path() / name).string(), contents));
   }
@@ -186,7 +186,7 @@ Status export_model(const Registry& plugins, const TensorSource& source, const M
       return near(
           "holds `" + name + "`, of which the map `" + map.name + "` makes nothing for the head `" + map.head + "`",
           name, ours, source.file_of(name));
-  return write_folder(plugins, tensors, plan, options.folder);
+  return write_folder(plugins, tensors, plan, options);
 }
 
 Status copy_model(const Registry& plugins, const TensorSource& source, const PlanFiles& plan,
@@ -197,15 +197,16 @@ Status copy_model(const Registry& plugins, const TensorSource& source, const Pla
     tensors.push_back({name, converts ? *options.dtype : type.dtype, type.shape,
                        [&source, name = name]() { return source.read(name); }});
   }
-  return write_folder(plugins, tensors, plan, options.folder);
+  return write_folder(plugins, tensors, plan, options);
 }
 
-Result<HostTensors> import_model(const ModelFolder& folder, std::optional<baleen_dtype_t> dtype) {
+Result<HostTensors> import_model(const ModelFolder& folder, std::optional<baleen_dtype_t> dtype, Overflows& overflows) {
   HostTensors tensors;
   for (std::size_t i = 0; i < folder.rules().size(); ++i) {
     if (!folder.holds(i)) continue;
     const std::int64_t padded = folder.arrangement(i).padded_extent(folder.map().multiple);
-    BALEEN_TRY_ASSIGN(tensors[folder.rules()[i].ours], folder.read(i, dtype.value_or(folder.dtype_of(i)), padded));
+    BALEEN_TRY_ASSIGN(tensors[folder.rules()[i].ours],
+                      folder.read(i, dtype.value_or(folder.dtype_of(i)), padded, &overflows));
   }
   return tensors;
 }

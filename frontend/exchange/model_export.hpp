@@ -12,6 +12,7 @@ namespace baleen {
 struct ExportOptions {
   std::filesystem::path folder;         ///< must not be there, or be empty
   std::optional<baleen_dtype_t> dtype;  ///< of all floating tensors; nothing: their own
+  Overflows& overflows;                 ///< counts what that does not hold
 };
 
 /// How tensors (name, bytes) are divided into files, and what lies beside them.
@@ -27,6 +28,6 @@ Status copy_model(const Registry& plugins, const TensorSource& source, const Pla
                   const ExportOptions& options);
 
 /// All of a folder's parameters, with padded vocabularies; their own dtypes unless one is given.
-Result<HostTensors> import_model(const ModelFolder& folder, std::optional<baleen_dtype_t> dtype);
+Result<HostTensors> import_model(const ModelFolder& folder, std::optional<baleen_dtype_t> dtype, Overflows& overflows);
 
 }  // namespace baleen

@@ -163,14 +163,17 @@ baleen_dtype_t ModelFolder::dtype_of(std::size_t rule) const {
   return source_->tensors().at(names_[rule].front()).dtype;
 }
 
-Result<HostTensor> ModelFolder::read(std::size_t rule, baleen_dtype_t dtype, std::int64_t padded) const {
+Result<HostTensor> ModelFolder::read(std::size_t rule, baleen_dtype_t dtype, std::int64_t padded,
+                                     Overflows* overflows) const {
+  Overflows unheeded;
   const Arrangement& arrangement = arrangements_[rule];
   HostTensor made{dtype, arrangement.ours(padded), {}};
   const std::size_t element = dtype_size(dtype);
   made.bytes.resize(static_cast<std::size_t>(element_count(made.shape)) * element);
   for (std::size_t part = 0; part < names_[rule].size(); ++part) {
     BALEEN_TRY_ASSIGN(HostTensor tensor, source_->read(names_[rule][part]));
-    BALEEN_TRY_ASSIGN(tensor, with_dtype(std::move(tensor), dtype));
+    BALEEN_TRY_ASSIGN(tensor,
+                      (overflows ? *overflows : unheeded).convert(names_[rule][part], std::move(tensor), dtype));
     arrangement.to_ours(part, tensor.bytes, made.bytes, element, padded);
   }
   return made;

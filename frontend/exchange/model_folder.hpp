@@ -8,6 +8,7 @@
 #include "frontend/checkpoint/load_parts.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/exchange/arrangement.hpp"
+#include "frontend/exchange/overflows.hpp"
 
 namespace baleen {
 
@@ -29,8 +30,10 @@ class ModelFolder {
   std::vector<std::string> names() const;
   /// The dtype that the files have it in.
   baleen_dtype_t dtype_of(std::size_t rule) const;
-  /// A parameter that the files hold, padded with zeros to that extent; 0: not padded.
-  Result<HostTensor> read(std::size_t rule, baleen_dtype_t dtype, std::int64_t padded) const;
+  /// A parameter that the files hold, padded with zeros to that extent; 0: not padded. `overflows`, where it is not
+  /// null, counts what `dtype` does not hold.
+  Result<HostTensor> read(std::size_t rule, baleen_dtype_t dtype, std::int64_t padded,
+                          Overflows* overflows = nullptr) const;
 
  private:
   Status take_names(const ModelFiles& files);

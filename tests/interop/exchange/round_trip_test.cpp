@@ -120,5 +120,29 @@ TEST_F(RoundTrip, HalfPrecisionIsNamedInTheConfig) {
   EXPECT_EQ(read_file(folder_ / "again/model.safetensors"), read_file(folder_ / "half/model.safetensors"));
 }
 
+/// To a file and to a folder; the conversion is done all the same.
+TEST_F(RoundTrip, NumbersThatADtypeDoesNotHoldAreTold) {
+  const std::string header = R"({"w":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}})";
+  const std::uint64_t size = header.size();
+  const float numbers[] = {1e6f, 1, -1e6f};
+  std::string file(sizeof size + size + sizeof numbers, 0);
+  std::memcpy(file.data(), &size, sizeof size);
+  std::memcpy(file.data() + sizeof size, header.data(), size);
+  std::memcpy(file.data() + sizeof size + size, numbers, sizeof numbers);
+  const std::string from = folder_ / "from";
+  folder_.write("from/config.json", R"({"model_type": "gpt2"})");
+  folder_.write("from/model.safetensors", file);
+  for (const std::string to : {"half.safetensors", "half"}) {
+    const ProcessResult told = run_baleen({"checkpoint", "convert", from, folder_ / to, "--dtype", "fp16"});
+    EXPECT_EQ(told.exit_code, 0) << told.err;
+    EXPECT_NE(told.err.find("warning: " + (folder_ / to) + ": 2 numbers of `w` are too great for fp16"),
+              std::string::npos)
+        << told.err;
+    const ProcessResult held = run_baleen({"checkpoint", "convert", from, folder_ / ("b" + to), "--dtype", "bf16"});
+    EXPECT_EQ(held.exit_code, 0) << held.err;
+    EXPECT_EQ(held.err, "");
+  }
+}
+
 }  // namespace
 }  // namespace baleen::test
