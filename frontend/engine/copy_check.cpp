@@ -163,8 +163,9 @@ Result<std::string> CopyCheck::verdict() {
     is_alike &= take_line(of_rank) == processor_;
     const std::string own = take_line(of_rank);
     const std::string there = take_line(of_rank);
-    if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_schedule(schedules, own);
+    // At another place schedules give other values.
     if (there != here && text.str().empty()) text << "place " << rank << '\n' << there << '\n' << here;
+    if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_schedule(schedules, own);
     told.push_back(std::move(of_rank));
   }
   if (const auto odd = text.str().empty() ? find_odd_copy(told) : std::nullopt) {

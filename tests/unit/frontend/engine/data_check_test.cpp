@@ -131,14 +131,14 @@ TEST_F(DataCheckTest, RanksAtOtherRowsAreNamed) {
   options.learns = true;
   const auto first = run(options), second = run(options);
   ASSERT_TRUE(second->session->resume(0, 8, {{"more", 2}}));
-  for (const auto* one : {&first, &second}) {
-    const auto outputs = (*one)->session->run("more", some_rows());
-    ASSERT_TRUE(outputs) << outputs.error().text();
-    ASSERT_TRUE((*one)->session->step());
-  }
   const Mesh mesh{{{"data", 2}}};
   const auto zero = sample_link(0), one = sample_link(1);
   CopyCheck told(*second->session, *one, mesh, {1}, 1, "cpu"), asks(*first->session, *zero, mesh, {0}, 1, "cpu");
+  for (const auto* made : {&first, &second}) {
+    const auto outputs = (*made)->session->run("more", some_rows());
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    ASSERT_TRUE((*made)->session->step());
+  }
   EXPECT_FALSE(told.after_step());  // which comes first, and finds nobody
   const Status found = asks.after_step();
   ASSERT_FALSE(found);
