@@ -71,11 +71,13 @@ def main():
     parser.add_argument("kind", choices=[*kinds.KINDS, "known"])
     parser.add_argument("--baleen", type=Path, default=ROOT / "build/release/bin/baleen", help="the program")
     parser.add_argument("--first", type=int, default=0, help="the first seed, or the first known case")
-    parser.add_argument("--count", type=int, default=MANY, help="how many of them")
+    parser.add_argument("--count", type=int, help=f"how many of them (default: {MANY} seeds, all known cases)")
     parser.add_argument("--only", default="", help="known cases whose names have this word")
     parser.add_argument("--limit", type=float, default=200, help="seconds that a seed may take")
     parser.add_argument("--keep", type=Path, help="where failed seeds are kept (default: a new folder in /tmp)")
     options = parser.parse_args()
+    if options.count is None:
+        options.count = len(known.CASES) if options.kind == "known" else MANY
     if not options.baleen.exists():
         sys.exit(f"there is no program {options.baleen}; build it (scripts/test.sh) or name it with --baleen")
     options.baleen = options.baleen.resolve()
