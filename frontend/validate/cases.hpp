@@ -35,9 +35,13 @@ inline constexpr const char* kOwnValue = "validate";
 /// Null where there is none, and where the user has set it; where the user has set others with PATH, one that is
 /// not required is taken for none.
 const Option* file_option(const Descriptor& descriptor, const UserValues& values);
+/// Trains on two ranks with one of the words that the option lets choose from, as `strategy.rows_on_2` does.
+void trains_with_word(const Subject& subject, Mark& mark, const Option& option, const std::string& word);
 
 std::vector<Case> optimizer_cases();
 std::vector<Case> data_cases();
+/// Those of them that look at what rows hold and at extensions.
+std::vector<Case> data_content_cases();
 std::vector<Case> monitor_cases();
 std::vector<Case> checkpoint_cases();
 std::vector<Case> transport_cases();

@@ -1,5 +1,6 @@
 /// \file What every data plugin must do: rows are a pure function of seed and position.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <set>
 #include <string>
@@ -7,123 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "baleen/data.h"
-#include "baleen/dtype.hpp"
-#include "baleen/host.hpp"
+#include "baleen/settings.hpp"
 #include "frontend/validate/cases.hpp"
+#include "frontend/validate/data_rows.hpp"
 
 namespace baleen::validate {
 namespace {
-
-constexpr std::size_t kGuard = 64;                    // bytes before and behind each array
-constexpr std::size_t kMostBytes = 32 * 1024 * 1024;  // of one read
-constexpr std::int64_t kMostRows = 4096;              // of an epoch that is read whole
-
-std::string split_name(baleen_split_t split) { return split == BALEEN_TRAIN ? "train" : "held-out"; }
-
-bool ends_within(const char* text, std::size_t size) { return std::memchr(text, 0, size) != nullptr; }
-
-void check_field(const baleen_field_t& field, std::uint32_t number) {
-  const std::string which = "field " + std::to_string(number);
-  if (!ends_within(field.name, sizeof field.name)) throw Failure(which + ": its name does not end");
-  if (!field.name[0]) throw Failure(which + " has no name");
-  const std::string name = which + " (`" + field.name + "`)";
-  if (field.dtype != BALEEN_F32 && field.dtype != BALEEN_I32 && field.dtype != BALEEN_I64 && field.dtype != BALEEN_U8)
-    throw Failure(name + " has dtype " + std::to_string(field.dtype) + "; data may have F32, I32, I64 and U8");
-  if (field.rank >= BALEEN_MAX_RANK)
-    throw Failure(name + " has rank " + std::to_string(field.rank) + "; with the batch there are at most 8 dimensions");
-  for (std::uint32_t d = 0; d < field.rank; ++d) {
-    if (field.shape[d] < 1) throw Failure(name + " has extent " + std::to_string(field.shape[d]));
-    if (!ends_within(field.axes[d], sizeof field.axes[d])) throw Failure(name + ": the name of an axis does not end");
-  }
-}
-
-void check_info(const baleen_dataset_info_t& info) {
-  if (info.field_count < 1 || info.field_count > BALEEN_MAX_FIELDS)
-    throw Failure("`info` says that rows have " + std::to_string(info.field_count) + " fields; there are 1 to 16");
-  std::set<std::string> names;
-  for (std::uint32_t i = 0; i < info.field_count; ++i) {
-    check_field(info.fields[i], i);
-    if (!names.insert(info.fields[i].name).second)
-      throw Failure("`info` names two fields `" + std::string(info.fields[i].name) + "`");
-  }
-  if (info.rows[BALEEN_TRAIN] < 1) throw Failure("`info` says that there are no rows to train on");
-  if (info.rows[BALEEN_HELD_OUT] < 0) throw Failure("`info` says that fewer than 0 rows are held out");
-  if (info.classes < 0) throw Failure("`info` says that there are fewer than 0 classes");
-  if (!(info.units_per_row > 0)) throw Failure("`units_per_row` is not above 0");
-  if (!ends_within(info.unit, sizeof info.unit) || !info.unit[0]) throw Failure("`unit` is empty or does not end");
-  if (!ends_within(info.summary, sizeof info.summary)) throw Failure("`summary` does not end");
-}
-
-/// A data set in the hands of a case.
-class Rows {
- public:
-  Rows(const Subject& subject, const Opened& plugin, std::uint64_t seed = 1)
-      : plugin_(plugin), settings_(settings_of(subject, {}, seed)), made_(plugin, settings_.get()) {
-    info_.size = sizeof info_;
-    plugin_.ok("`info`", made_.table().info, made_.get(), &info_);
-    check_info(info_);
-    for (std::uint32_t i = 0; i < info_.field_count; ++i) {
-      std::size_t bytes = dtype_size(info_.fields[i].dtype);
-      for (std::uint32_t d = 0; d < info_.fields[i].rank; ++d)
-        bytes *= static_cast<std::size_t>(info_.fields[i].shape[d]);
-      row_bytes_.push_back(bytes);
-    }
-  }
-
-  const baleen_dataset_info_t& info() const { return info_; }
-  void* handle() const { return made_.get(); }
-  const baleen_data_t& table() const { return made_.table(); }
-  std::int64_t rows(baleen_split_t split) const { return info_.rows[split]; }
-  /// How many rows a case may read at once.
-  std::int64_t most() const {
-    std::size_t bytes = 0;
-    for (const std::size_t one : row_bytes_) bytes += one;
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(bytes, 1)));
-  }
-
-  /// Each row with all its fields. What lies around the arrays must stay.
-  std::vector<std::string> read(baleen_split_t split, std::int64_t first, std::int64_t count,
-                                unsigned char fill = 0xcd) const {
-    std::vector<std::vector<unsigned char>> arrays;
-    std::vector<void*> buffers;
-    for (const std::size_t bytes : row_bytes_)
-      arrays.emplace_back(kGuard + bytes * static_cast<std::size_t>(count) + kGuard, fill);
-    for (auto& array : arrays) buffers.push_back(array.data() + kGuard);
-    const std::string name =
-        "`read` of " + std::to_string(count) + " " + split_name(split) + " rows from " + std::to_string(first);
-    plugin_.ok(name, made_.table().read, made_.get(), split, first, count, static_cast<void* const*>(buffers.data()));
-    std::vector<std::string> all(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < arrays.size(); ++i) {
-      check_guards(arrays[i], fill, name + ", field `" + info_.fields[i].name + "`");
-      for (std::size_t row = 0; row < all.size(); ++row)
-        all[row].append(reinterpret_cast<const char*>(arrays[i].data()) + kGuard + row * row_bytes_[i], row_bytes_[i]);
-    }
-    return all;
-  }
-
- private:
-  static void check_guards(const std::vector<unsigned char>& array, unsigned char fill, const std::string& name) {
-    for (std::size_t i = 0; i < kGuard; ++i) {
-      if (array[i] != fill) throw Failure(name + ": it writes before the array");
-      if (array[array.size() - 1 - i] != fill) throw Failure(name + ": it writes behind the array");
-    }
-  }
-
-  const Opened& plugin_;
-  SettingsStorage settings_;
-  Made<baleen_data_t> made_;
-  baleen_dataset_info_t info_{};
-  std::vector<std::size_t> row_bytes_;
-};
 
 std::string differing_row(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] != b[i]) return "row " + std::to_string(i);
   return {};
 }
-
-std::int64_t some_rows(const Rows& data, std::int64_t wanted) { return std::min(data.most(), wanted); }
 
 void describes_rows(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
@@ -146,48 +42,60 @@ void honours_the_size_of_info(const Subject& subject, Mark& mark) {
 void fills_every_element(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin);
-  const std::int64_t count = some_rows(data, 64);
-  const std::string where =
-      differing_row(data.read(BALEEN_TRAIN, 0, count, 0xcd), data.read(BALEEN_TRAIN, 0, count, 0x32));
-  if (!where.empty()) throw Failure("`read` leaves a part of " + where + " as it was");
+  const std::int64_t count = data.at_most(64);
+  for (const baleen_split_t split : data.splits()) {
+    const std::string where = differing_row(data.read(split, 0, count, 0xcd), data.read(split, 0, count, 0x32));
+    if (!where.empty())
+      throw Failure("`read` leaves a part of " + where + " as it was, in the " + split_name(split) + " part");
+  }
 }
 
 void stays_within_arrays(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin);
-  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, std::int64_t{64}})
-    for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, data.rows(BALEEN_TRAIN) - 1})
-      data.read(BALEEN_TRAIN, first, some_rows(data, count));
-  if (data.rows(BALEEN_HELD_OUT) > 0) data.read(BALEEN_HELD_OUT, 0, some_rows(data, data.rows(BALEEN_HELD_OUT)));
-  data.read(BALEEN_TRAIN, 0, 0);
+  for (const baleen_split_t split : data.splits()) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, std::int64_t{64}})
+      for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, data.rows(split) - 1})
+        data.read(split, first, data.at_most(count));
+    data.read(split, 0, data.at_most(std::min(Rows::kMostRows, data.rows(split))));
+    data.read(split, 0, 0);
+  }
 }
 
 void reads_the_same_again(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows first(subject, plugin), second(subject, plugin);
-  const std::int64_t count = some_rows(first, std::min<std::int64_t>(kMostRows, 2 * first.rows(BALEEN_TRAIN) + 3));
-  const auto rows = first.read(BALEEN_TRAIN, 0, count);
-  std::string where = differing_row(rows, first.read(BALEEN_TRAIN, 0, count));
-  if (!where.empty()) throw Failure("read again, " + where + " is another one");
-  where = differing_row(rows, second.read(BALEEN_TRAIN, 0, count));
-  if (!where.empty()) throw Failure("read from a second data set with the same seed, " + where + " is another one");
+  for (const baleen_split_t split : first.splits()) {
+    const std::int64_t count = first.some_epochs(split);
+    const std::string part = " of the " + split_name(split) + " part is another one";
+    const auto rows = first.read(split, 0, count);
+    std::string where = differing_row(rows, first.read(split, 0, count));
+    if (!where.empty()) throw Failure("read again, " + where + part);
+    where = differing_row(rows, second.read(split, 0, count));
+    if (!where.empty()) throw Failure("read from a second data set with the same seed, " + where + part);
+  }
 }
 
-void reads_in_any_pieces(const Subject& subject, Mark& mark) {
-  const Opened plugin(subject, mark);
-  const Rows data(subject, plugin);
-  const std::int64_t count = some_rows(data, std::min<std::int64_t>(kMostRows, 2 * data.rows(BALEEN_TRAIN) + 3));
-  const auto whole = data.read(BALEEN_TRAIN, 0, count);
+void reads_split_in_any_pieces(const Rows& data, baleen_split_t split) {
+  const std::int64_t count = data.some_epochs(split);
+  const auto whole = data.read(split, 0, count);
   std::vector<std::string> pieces(whole.size());
   std::vector<std::pair<std::int64_t, std::int64_t>> cuts;
   for (std::int64_t first = 0, size = 1; first < count; first += size, size = size % 7 + 1)
     cuts.emplace_back(first, std::min(size, count - first));
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {  // backwards: nothing may hang on the order
-    auto rows = data.read(BALEEN_TRAIN, cut->first, cut->second);
+    auto rows = data.read(split, cut->first, cut->second);
     std::ranges::move(rows, pieces.begin() + static_cast<std::ptrdiff_t>(cut->first));
   }
   const std::string where = differing_row(whole, pieces);
-  if (!where.empty()) throw Failure("read in other pieces, " + where + " is another one");
+  if (!where.empty())
+    throw Failure("read in other pieces, " + where + " of the " + split_name(split) + " part is another one");
+}
+
+void reads_in_any_pieces(const Subject& subject, Mark& mark) {
+  const Opened plugin(subject, mark);
+  const Rows data(subject, plugin);
+  for (const baleen_split_t split : data.splits()) reads_split_in_any_pieces(data, split);
 }
 
 std::size_t distinct_rows(const Rows& data, std::int64_t first) {
@@ -201,7 +109,8 @@ void shows_each_row_once(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin);
   const std::int64_t count = data.rows(BALEEN_TRAIN);
-  if (count > std::min(kMostRows, data.most())) throw Skip("an epoch is too large to be read here; use --set for less");
+  if (count > std::min(Rows::kMostRows, data.most()))
+    throw Skip("an epoch is too large to be read here; use --set for less");
   const std::size_t first = distinct_rows(data, 0);
   for (const std::int64_t epoch : {1, 2, 3, 1000}) {
     const std::size_t other = distinct_rows(data, epoch * count);
@@ -212,16 +121,54 @@ void shows_each_row_once(const Subject& subject, Mark& mark) {
   }
 }
 
+/// Whether a train part in the order of its source is what the user asked for.
+bool is_to_keep_its_order(const Subject& subject) {
+  const Option* const option = subject.descriptor.find("shuffle");
+  if (!option || option->type != BALEEN_OPTION_BOOL) return false;
+  const SettingsStorage settings = settings_of(subject);
+  return !Settings(settings.get()).boolean("shuffle");
+}
+
+/// The same rows in the same order are no new permutation. Few rows may come in one order by chance, and equal ones
+/// always do.
+void orders_each_epoch_anew(const Subject& subject, Mark& mark) {
+  constexpr std::int64_t kEpochs = 4;
+  constexpr std::size_t kFewest = 8;
+  const Opened plugin(subject, mark);
+  const Rows data(subject, plugin), other(subject, plugin, 2);
+  if (is_to_keep_its_order(subject)) throw Skip("its option `shuffle` is false");
+  const std::int64_t rows = data.rows(BALEEN_TRAIN), count = data.at_most(std::min(Rows::kMostRows, rows));
+  const auto first = data.read(BALEEN_TRAIN, 0, count);
+  if (std::set<std::string>(first.begin(), first.end()).size() < kFewest)
+    throw Skip("an epoch has fewer than 8 distinct rows; use --set for more");
+  bool is_one_order = true, is_one_seed = true;
+  for (std::int64_t epoch = 0; epoch < kEpochs; ++epoch) {
+    const auto here = data.read(BALEEN_TRAIN, epoch * rows, count);
+    is_one_order = is_one_order && here == first;
+    is_one_seed =
+        is_one_seed && other.rows(BALEEN_TRAIN) == rows && other.read(BALEEN_TRAIN, epoch * rows, count) == here;
+  }
+  if (is_one_order)
+    throw Failure("the first four epochs of the train part have one order; each epoch is a new permutation");
+  if (is_one_seed)
+    throw Failure("with seeds 1 and 2 the train part has one order; it is a function of the seed and the epoch");
+}
+
 void holds_out_in_one_order(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin), other(subject, plugin, 2);
-  if (data.rows(BALEEN_HELD_OUT) == 0) throw Skip("it holds nothing out");
-  if (other.rows(BALEEN_HELD_OUT) != data.rows(BALEEN_HELD_OUT))
-    throw Failure("another seed holds out another number of rows");
-  const std::int64_t count = some_rows(data, std::min(kMostRows, data.rows(BALEEN_HELD_OUT)));
-  const auto rows = data.read(BALEEN_HELD_OUT, 0, count);
-  const std::string where = differing_row(rows, data.read(BALEEN_HELD_OUT, data.rows(BALEEN_HELD_OUT), count));
+  const std::int64_t all = data.rows(BALEEN_HELD_OUT);
+  if (all == 0) throw Skip("it holds nothing out");
+  if (other.rows(BALEEN_HELD_OUT) != all) throw Failure("another seed holds out another number of rows");
+  const std::int64_t count = data.at_most(std::min(Rows::kMostRows, all));
+  auto rows = data.read(BALEEN_HELD_OUT, 0, count);
+  const std::string where = differing_row(rows, data.read(BALEEN_HELD_OUT, all, count));
   if (!where.empty()) throw Failure("in the second epoch of the held-out part " + where + " is another one");
+  auto of_other = other.read(BALEEN_HELD_OUT, 0, count);
+  if (count < all || rows == of_other) return;
+  std::ranges::sort(rows);
+  std::ranges::sort(of_other);
+  if (rows == of_other) throw Failure("the order of the held-out part hangs on the seed; it keeps one order");
 }
 
 /// Epochs far ahead, where positions have more than 32 bits.
@@ -229,18 +176,16 @@ void reads_far_ahead(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin);
   const std::int64_t far = (std::int64_t{1} << 40) / data.rows(BALEEN_TRAIN) * data.rows(BALEEN_TRAIN);
-  data.read(BALEEN_TRAIN, far, some_rows(data, 16));
-  if (data.rows(BALEEN_TRAIN) > std::min(kMostRows, data.most())) return;
+  data.read(BALEEN_TRAIN, far, data.at_most(16));
+  if (data.rows(BALEEN_TRAIN) > std::min(Rows::kMostRows, data.most())) return;
   if (distinct_rows(data, 0) != distinct_rows(data, far))
     throw Failure("an epoch beyond position 2^40 has another number of distinct rows than the first one");
 }
 
-void reads_from_several_threads(const Subject& subject, Mark& mark) {
+void reads_split_from_several_threads(const Rows& data, baleen_split_t split) {
   constexpr std::int64_t kThreads = 4;
-  const Opened plugin(subject, mark);
-  const Rows data(subject, plugin);
-  const std::int64_t each = some_rows(data, 128) / 2 + 1;
-  const auto expected = data.read(BALEEN_TRAIN, 0, kThreads * each);
+  const std::int64_t each = data.at_most(128) / 2 + 1;
+  const auto expected = data.read(split, 0, kThreads * each);
   std::vector<std::vector<std::string>> parts(kThreads);
   std::vector<std::string> problems(kThreads);
   {
@@ -249,7 +194,7 @@ void reads_from_several_threads(const Subject& subject, Mark& mark) {
       threads.emplace_back([&, t] {
         const auto at = static_cast<std::size_t>(t);
         try {
-          for (int again = 0; again < 8; ++again) parts[at] = data.read(BALEEN_TRAIN, t * each, each);
+          for (int again = 0; again < 8; ++again) parts[at] = data.read(split, t * each, each);
         } catch (const std::exception& why) {
           problems[at] = why.what();
         }
@@ -261,43 +206,20 @@ void reads_from_several_threads(const Subject& subject, Mark& mark) {
     together.insert(together.end(), parts[t].begin(), parts[t].end());
   }
   const std::string where = differing_row(expected, together);
-  if (!where.empty()) throw Failure("read by four threads at once, " + where + " is another one");
+  if (!where.empty())
+    throw Failure("read by four threads at once, " + where + " of the " + split_name(split) + " part is another one");
 }
 
-template <class Extension>
-const Extension* extension_of(const Opened& plugin, const Rows& data, const char* name) {
-  if (!data.table().query) return nullptr;
-  const void* const found = plugin.call("`query`", data.table().query, data.handle(), abi(name));
-  const auto* const table = static_cast<const Extension*>(found);
-  if (table && table->size < sizeof(Extension)) throw Failure(std::string(name) + ": its table has too small a size");
-  return table;
-}
-
-void has_one_digest(const Subject& subject, Mark& mark) {
-  const Opened plugin(subject, mark);
-  const Rows data(subject, plugin), other(subject, plugin, 2);
-  const auto* const table = extension_of<baleen_data_digest_t>(plugin, data, BALEEN_DATA_DIGEST);
-  if (!table) throw Skip("it has no digest; ranks compare some of its rows");
-  std::uint64_t first = 0, second = 0, third = 0;
-  plugin.ok("`digest`", table->digest, data.handle(), &first);
-  plugin.ok("`digest`", table->digest, data.handle(), &second);
-  plugin.ok("`digest`", table->digest, other.handle(), &third);
-  if (first != second) throw Failure("the digest of one data set is another one when it is asked for again");
-  if (first != third) throw Failure("the digest hangs on the seed; it is one of the content alone");
-}
-
-void knows_what_it_has(const Subject& subject, Mark& mark) {
+void reads_from_several_threads(const Subject& subject, Mark& mark) {
   const Opened plugin(subject, mark);
   const Rows data(subject, plugin);
-  if (!data.table().query) throw Skip("it has no extensions");
-  if (plugin.call("`query`", data.table().query, data.handle(), abi("no.such.extension/1")))
-    throw Failure("`query` gives a table for an extension that nobody knows");
+  for (const baleen_split_t split : data.splits()) reads_split_from_several_threads(data, split);
 }
 
 }  // namespace
 
 std::vector<Case> data_cases() {
-  return {
+  std::vector<Case> all = {
       {"data.info", "says truly what rows are: names, dtypes, shapes, counts", &describes_rows},
       {"data.info_size", "writes no more of `info` than a host knows", &honours_the_size_of_info},
       {"data.arrays", "writes nothing outside the arrays it is given", &stays_within_arrays},
@@ -305,12 +227,13 @@ std::vector<Case> data_cases() {
       {"data.repeats", "the same positions are the same rows, also in another data set", &reads_the_same_again},
       {"data.pieces", "rows do not hang on how they are asked for", &reads_in_any_pieces},
       {"data.epochs", "every epoch has each row once", &shows_each_row_once},
-      {"data.held_out", "the held-out part keeps its order", &holds_out_in_one_order},
+      {"data.orders", "each epoch and each seed has an order of its own", &orders_each_epoch_anew},
+      {"data.held_out", "the held-out part keeps its order, whatever the seed", &holds_out_in_one_order},
       {"data.far_ahead", "epochs beyond position 2^40 are like others", &reads_far_ahead},
       {"data.threads", "several threads read at once", &reads_from_several_threads},
-      {"data.digest", "its digest is the content's", &has_one_digest},
-      {"data.query", "has no table for what it does not know", &knows_what_it_has},
   };
+  for (Case& one : data_content_cases()) all.push_back(std::move(one));
+  return all;
 }
 
 }  // namespace baleen::validate

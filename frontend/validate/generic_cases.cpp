@@ -16,6 +16,7 @@
 #include "core/plugin/kinds.hpp"
 #include "frontend/validate/cases.hpp"
 #include "frontend/validate/option_trials.hpp"
+#include "frontend/validate/short_uses.hpp"
 #include "frontend/validate/symbols.hpp"
 
 namespace baleen::validate {
@@ -216,32 +217,24 @@ void schema_refuses(const Subject& subject, Mark&) {
   }
 }
 
-/// Whatever the schema allows is either taken or refused with a reason.
+/// Whatever the schema allows is either taken or refused with a reason; what is taken can be used.
 void tries_option(const Subject& subject, Mark& mark, const Option& option) {
   if (subject.descriptor.kind == "strategy") return tries_option_of_strategy(subject, mark, option);
   needs_plain_create(subject);
   const std::vector<UserValue> trials = trials_of(option);
   if (trials.empty()) throw Skip("it names other plugins");
   const Opened opened(subject, mark);
-  const CreatingTable& table = opened.table<CreatingTable>();
   for (const UserValue& trial : trials) {
-    const Result<SettingsStorage> settings = SettingsStorage::build(subject.descriptor,
-                                                                    [&] {
-                                                                      UserValues values = subject.values;
-                                                                      values.insert_or_assign(option.name, trial);
-                                                                      return values;
-                                                                    }(),
-                                                                    {1, subject.scratch.string(), "--set"});
-    if (!settings) continue;  // the core refuses it: other options forbid it, or it is no path
-    const std::string name = "`create` with " + option.name + " = " + trial.text().substr(0, 80);
-    void* handle = nullptr;
-    const baleen_status_t status = opened.call(name, table.create, opened.host(), settings->get(), &handle);
-    if (status != BALEEN_OK) {
-      opened.refusal(name, status);
-    } else if (!handle) {
-      throw Failure(name + " returns OK and gives no object");
-    } else {
-      opened.call("`destroy` after " + name, table.destroy, handle);
+    Subject changed = subject;
+    changed.values.insert_or_assign(option.name, trial);
+    changed.folder = subject.scratch.string();
+    // The core may refuse it: other options forbid it, or it is no path.
+    if (!SettingsStorage::build(changed.descriptor, changed.values, {1, changed.folder, "--set"})) continue;
+    const std::string value = option.name + " = " + trial.text().substr(0, 80);
+    try {
+      use_shortly(changed, opened, "`create` with " + value);
+    } catch (const Failure& failure) {
+      throw Failure("with " + value + ": " + failure.what());
     }
   }
 }
@@ -272,9 +265,16 @@ std::vector<Case> generic_cases(const Subject& subject) {
       {"options.refused", "its schema refuses what is missing, unknown, of another type or out of range",
        &schema_refuses},
   };
-  for (const Option& option : subject.descriptor.options)
-    all.push_back({"options." + option.name, "takes or refuses, with a reason, each value at the limits of the schema",
+  for (const Option& option : subject.descriptor.options) {
+    all.push_back({"options." + option.name,
+                   "takes or refuses, with a reason, each value at the limits of the schema, and bears it",
                    [option](const Subject& each, Mark& mark) { tries_option(each, mark, option); }});
+    if (subject.descriptor.kind != "strategy") continue;
+    for (const std::string& word : option.choices)
+      all.push_back({"options." + option.name + "." + word,
+                     "trains on 2 ranks as one rank does, or the plan is refused",
+                     [=](const Subject& each, Mark& mark) { trains_with_word(each, mark, option, word); }});
+  }
   return all;
 }
 

@@ -1,152 +1,125 @@
 /// \file What every kind of op must do: a gradient that is the slope, the same numbers on several ranks and in another
-/// precision. Operands are found by asking the kind which types it takes.
-#include <algorithm>
+/// precision. Operands are found by asking the kind which types it takes (op_calls).
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 #include <sstream>
 
 #include "baleen/host.hpp"
 #include "baleen/op_kind.h"
-#include "baleen/sized.hpp"
 #include "frontend/validate/cases.hpp"
+#include "frontend/validate/op_calls.hpp"
 #include "frontend/validate/trainings.hpp"
 
 namespace baleen::validate {
 namespace {
 
-constexpr std::int64_t kBatch = 8;
-/// Of operands, in the order in which they are tried; the first dimension of 8 is the batch.
-const std::vector<std::vector<std::int64_t>> kShapes = {
-    {kBatch, 6}, {kBatch, 4, 6}, {6}, {kBatch}, {kBatch, 5}, {5, 6}, {6, 5}, {kBatch, 2, 4, 6}, {kBatch, 4}, {4}};
-
-/// What a job is told of one kind.
-struct Call {
-  std::string operands, attributes;
-  bool differentiable = false;
+/// Of a call: the numbers' range, the sum over the results, and the slope along the direction, by differences of two
+/// lengths and by the gradient.
+struct Found {
+  std::string range;
+  double total = 0, slope = 0, longer = 0, gradient = 0;
 };
 
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (const std::int64_t extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
-  return text;
-}
-
-/// A value for an attribute that has no default. Nothing: none is known.
-std::optional<std::string> needed_value(const baleen_attribute_rule_t& rule) {
-  const std::string name(view(rule.name));
-  const double least = rule.minimum <= rule.maximum ? rule.minimum : 1;
-  switch (rule.type) {
-    case BALEEN_RULE_INTEGER: return name + ":n:" + std::to_string(static_cast<std::int64_t>(std::max(1.0, least)));
-    case BALEEN_RULE_NUMBER: return name + ":n:" + std::to_string(std::max(0.5, least));
-    case BALEEN_RULE_BOOLEAN: return name + ":b:true";
-    case BALEEN_RULE_DIMENSION: return name + ":n:-1";
-    case BALEEN_RULE_TEXT: {
-      const std::string words(view(rule.choices));
-      if (words.empty()) return std::nullopt;
-      return name + ":t:" + words.substr(0, words.find('|'));
-    }
-    default: return std::nullopt;
-  }
-}
-
-/// The words for attributes that are required. Throws Skip where one has values that nobody here knows.
-std::string attributes_of(const baleen_op_kind_t& kind) {
-  std::string words;
-  for (std::uint64_t i = 0; i < kind.attribute_count; ++i) {
-    const baleen_attribute_rule_t& rule = kind.attributes[i];
-    if (rule.optional || rule.default_value.size > 0) continue;
-    const auto value = needed_value(rule);
-    if (!value) throw Skip("no value is known here for its attribute `" + std::string(view(rule.name)) + "`");
-    words += (words.empty() ? "" : ",") + *value;
-  }
-  return words;
-}
-
-/// The job `op` with these words.
-Ended run_op(const Subject& subject, Mark& mark, std::string_view command, const std::string& kind, const Call& call,
-             const std::string& manifest, const std::string& dtype) {
-  std::vector<std::string> words = {"--dtype", dtype};
-  if (command == "graph") words.insert(words.end(), {"--graph", "value"});
-  words.insert(words.end(), {"--", "--kind", kind, "--operands", call.operands, "--attributes", call.attributes,
-                             "--gradient", call.differentiable ? "true" : "false"});
-  return run_program(subject, mark, command, "op", manifest, words);
-}
-
-/// Calls `visit` with each choice of shapes for so many operands until it returns true.
-template <class Visit>
-bool any_choice(std::size_t operands, const Visit& visit) {
-  std::vector<std::size_t> choice(operands, 0);
-  while (true) {
-    if (visit(choice)) return true;
-    std::size_t at = 0;
-    while (at < operands && ++choice[at] == kShapes.size()) choice[at++] = 0;
-    if (at == operands) return false;
-  }
-}
-
-struct Taken {
-  std::uint64_t results = 0;
-  bool floating = true;
-  static void result(void* self, const baleen_value_type_t* type) {
-    auto& taken = *static_cast<Taken*>(self);
-    ++taken.results;
-    taken.floating &= type->dtype == BALEEN_F32 || type->dtype == BALEEN_F64;
-  }
+/// How the job `op` is run.
+struct OpRun {
+  std::string dtype = "fp64", manifest = {}, range = {};
+  bool gradient = true;  ///< whether it is asked for, where the kind has one
 };
 
-/// Whether the kind's own rule takes operands of these shapes and gives floating results.
-bool is_taken(const Opened& opened, const baleen_op_kind_t& kind, const std::vector<std::size_t>& choice) {
-  std::vector<baleen_value_type_t> types;
-  for (std::size_t i = 0; i < choice.size(); ++i) {
-    baleen_value_type_t type{};
-    type.size = sizeof type;
-    type.dtype = kind.operands[i].flags & BALEEN_OPERAND_IDS ? BALEEN_I32 : BALEEN_F32;
-    type.rank = static_cast<std::uint32_t>(kShapes[choice[i]].size());
-    std::ranges::copy(kShapes[choice[i]], type.shape);
-    types.push_back(type);
-  }
-  Taken taken;
-  const baleen_infer_t context{sizeof context, types.data(),  types.size(), sizeof(baleen_value_type_t), nullptr, 0,
-                               &taken,         &Taken::result};
-  const baleen_status_t status = opened.call("`infer`", kind.infer, kind.self, &context);
-  if (status != BALEEN_OK) opened.refusal("`infer`", status);
-  return status == BALEEN_OK && taken.floating && taken.results == kind.result_count;
-}
-
-/// Operands that the kind takes. Throws Skip where none of those that are known here are taken.
-Call call_of(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, const Opened& opened) {
-  if (kind.traits & BALEEN_KIND_DERIVED) throw Skip("other kinds' rules make it; scripts cannot");
-  Call call{{}, attributes_of(kind), kind.gradient != nullptr};
-  std::uint64_t needed = 0;
-  while (needed < kind.operand_count &&
-         !(kind.operands[needed].flags & (BALEEN_OPERAND_OPTIONAL | BALEEN_OPERAND_MANY)))
-    ++needed;
-  const std::string name(view(kind.name));
-  const auto words = [&](const std::vector<std::size_t>& choice) {
-    std::string text;
-    for (std::size_t i = 0; i < choice.size(); ++i)
-      text += std::string(i == 0 ? "" : ",") + (kind.operands[i].flags & BALEEN_OPERAND_IDS ? "i" : "f") +
-              shape_text(kShapes[choice[i]]);
-    return text;
-  };
-  // The kind's own rule knows no attributes here; with some, the program is asked, which takes longer.
-  int asked = 0;
-  const bool found = any_choice(needed, [&](const std::vector<std::size_t>& choice) {
-    constexpr int kMostAsked = 60;
-    if (kind.attribute_count == 0 && !is_taken(opened, kind, choice)) return false;
-    if (asked++ == kMostAsked) throw Skip("none of the operands that were tried are taken");
-    call.operands = words(choice);
-    return run_op(subject, mark, "graph", name, call, "", "fp64").code == 0;
-  });
-  if (!found) throw Skip("none of the operands that were tried are taken");
-  return call;
+/// The job `op` with these calls.
+Ended run_op(const Subject& subject, Mark& mark, std::string_view command, const baleen_op_kind_t& kind,
+             const std::string& calls, const OpRun& run = {}) {
+  std::vector<std::string> words = {"--dtype", run.dtype};
+  if (command == "graph") words.insert(words.end(), {"--graph", "value1"});
+  words.insert(words.end(), {"--", "--kind", std::string(view(kind.name)), "--calls", calls, "--gradient",
+                             kind.gradient && run.gradient ? "true" : "false"});
+  if (!run.range.empty()) words.insert(words.end(), {"--range", run.range});
+  return run_program(subject, mark, command, "op", run.manifest, words);
 }
 
 double number_behind(const std::string& text, const std::string& word) {
-  const std::size_t at = text.find(word + " ");
+  const std::size_t at = text.find(" " + word + " ");
   if (at == std::string::npos) throw Failure("a run of it says no `" + word + "`: " + text.substr(0, 300));
-  return std::strtod(text.c_str() + at + word.size() + 1, nullptr);
+  return std::strtod(text.c_str() + at + word.size() + 2, nullptr);
+}
+
+/// What a run says of its call `number`, counted from 1.
+Found found_in(const std::string& out, std::size_t number, bool differentiable) {
+  const std::string head = "call " + std::to_string(number) + " range ";
+  const std::size_t at = out.find(head);
+  if (at == std::string::npos) throw Failure("a run of it says nothing of a call: " + out.substr(0, 300));
+  const std::string line = out.substr(at, out.find('\n', at) - at);
+  Found found;
+  found.range = line.substr(head.size(), line.find(' ', head.size()) - head.size());
+  found.total = number_behind(line, "total");
+  if (!std::isfinite(found.total)) return found;
+  found.slope = number_behind(line, "slope");
+  found.longer = number_behind(line, "longer");
+  if (differentiable) found.gradient = number_behind(line, "gradient");
+  return found;
+}
+
+/// The gradient is the slope, as exactly as differences of two lengths agree on it.
+void check_slope(const Found& found, const std::string& of) {
+  const double doubt = std::abs(found.slope - found.longer);
+  if (!(std::abs(found.slope - found.gradient) <=
+        1e-5 * (std::abs(found.slope) + std::abs(found.gradient)) + 1e-7 + doubt))
+    throw Failure(of + "along a random direction its results have the slope " + digits_of(found.slope) +
+                  ", and by its gradient " + digits_of(found.gradient));
+}
+
+/// The first call that the kind's rule and the program take.
+OpCall base_of(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, const OpCalls& calls) {
+  for (const OpCall& call : calls.taken())
+    if (run_op(subject, mark, "graph", kind, calls.text(call)).code == 0) return call;
+  throw Skip("none of the operands that were tried are taken");
+}
+
+/// All calls that are tried of the kind, `base` before the others.
+std::vector<OpCall> calls_from(const OpCall& base, const OpCalls& calls, const baleen_op_kind_t& kind) {
+  std::vector<OpCall> all = {base};
+  for (const OpCall& call : calls.taken())
+    if (call.shapes != base.shapes) all.push_back(call);
+  const auto add = [&](const std::vector<OpCall>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  // Of kinds that are not pure two calls may draw other numbers.
+  if (kind.traits & BALEEN_KIND_PURE) add(calls.with_other_attributes(base));
+  if (kind.gradient) add(calls.with_one_direction(base));
+  return all;
+}
+
+/// Whether a call that cannot be run says nothing of the kind: what is no base may be refused as operands, or as a
+/// gradient of another attribute, and an operand that changes nothing needs no gradient.
+bool may_fail(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, const OpCalls& calls,
+              const OpCall& call, const OpCall& base) {
+  const std::string text = calls.text(call);
+  const OpRun no_gradient{"fp64", {}, {}, false};
+  if (run_op(subject, mark, "graph", kind, text, no_gradient).code != 0) return true;
+  if (call.attributes != base.attributes && run_op(subject, mark, "graph", kind, text).code != 0) return true;
+  if (call.along == 0) return false;
+  const Ended values = run_op(subject, mark, "run", kind, text, no_gradient);
+  return values.code == 0 && std::abs(found_in(values.out, 1, false).slope) <= 1e-7;
+}
+
+/// Checks the calls in one run, and where that fails each alone. What is found of the first one, the base.
+Found check_calls(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, const OpCalls& calls,
+                  const std::vector<OpCall>& all) {
+  std::string together;
+  for (const OpCall& call : all) together += (together.empty() ? "" : "|") + calls.text(call);
+  const Ended whole = run_op(subject, mark, "run", kind, together);
+  Found base;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string of = calls.of(all[i]);
+    Ended ended = whole;
+    if (whole.code != 0) ended = run_op(subject, mark, "run", kind, calls.text(all[i]));
+    if (ended.code != 0) {
+      if (i > 0 && may_fail(subject, mark, kind, calls, all[i], all[0])) continue;
+      throw Failure(of + "a run " + ended.text());
+    }
+    const Found found = found_in(ended.out, whole.code == 0 ? i + 1 : 1, kind.gradient != nullptr);
+    if (i == 0) base = found;
+    if (kind.gradient && std::isfinite(found.total)) check_slope(found, of);
+  }
+  return base;
 }
 
 const baleen_op_kind_t* kind_at(const Opened& opened, std::uint64_t number) {
@@ -156,29 +129,24 @@ const baleen_op_kind_t* kind_at(const Opened& opened, std::uint64_t number) {
 void check_kind(const Subject& subject, Mark& mark, std::uint64_t number) {
   const Opened opened(subject, mark);
   const baleen_op_kind_t& kind = *kind_at(opened, number);
-  const std::string name(view(kind.name));
-  const Call call = call_of(subject, mark, kind, opened);
-  const std::string of = "of operands " + call.operands + ": ";
-  const Ended alone = run_op(subject, mark, "run", name, call, "", "fp64");
-  if (alone.code != 0) throw Failure(of + "a run " + alone.text());
-  const double total = number_behind(alone.out, "total");
-  if (call.differentiable) {
-    const double slope = number_behind(alone.out, "slope"), gradient = number_behind(alone.out, "gradient");
-    if (!(std::abs(slope - gradient) <= 1e-5 * (std::abs(slope) + std::abs(gradient)) + 1e-7))
-      throw Failure(of + "along a random direction its results have the slope " + digits_of(slope) +
-                    ", and by its gradient " + digits_of(gradient));
-  }
-  const auto compare = [&](const std::string& manifest, const std::string& dtype, double tolerance,
-                           const std::string& where) {
-    const Ended other = run_op(subject, mark, "run", name, call, manifest, dtype);
+  const OpCalls calls(opened, kind, subject.descriptor);
+  const OpCall base = base_of(subject, mark, kind, calls);
+  const std::string of = calls.of(base);
+  const Found alone = check_calls(subject, mark, kind, calls, calls_from(base, calls, kind));
+  if (!std::isfinite(alone.total)) throw Skip(of + "its results are not finite on the numbers that were tried");
+  const auto compare = [&](const OpRun& run, double tolerance, const std::string& where) {
+    const Ended other = run_op(subject, mark, "run", kind, calls.text(base), run);
     if (other.is_refusal()) return;  // a layout or a precision that it does not take
     if (other.code != 0) throw Failure(of + "a run " + where + " " + other.text());
-    const double found = number_behind(other.out, "total");
-    if (!(std::abs(found - total) <= tolerance * (1 + std::abs(total))))
-      throw Failure(of + "the sum over its results is " + digits_of(total) + ", and " + where + " " + digits_of(found));
+    const double found = found_in(other.out, 1, false).total;
+    if (!(std::abs(found - alone.total) <= tolerance))
+      throw Failure(of + "the sum over its results is " + digits_of(alone.total) + ", and " + where + " " +
+                    digits_of(found));
   };
-  compare("", "fp32", 1e-4, "in fp32");
-  compare(beside_on(subject, 2), "fp64", 1e-9, "on two ranks");
+  const double size = 1 + std::abs(alone.total);
+  const double slope = std::isfinite(alone.slope) ? std::abs(alone.slope) : 0;  // operands are rounded, too
+  compare({"fp32", {}, alone.range}, 1e-4 * size + 1e-5 * slope, "in fp32");
+  compare({"fp64", beside_on(subject, 2), alone.range}, 1e-9 * size, "on two ranks");
 }
 
 /// The names of the kinds, asked for in a process of its own.

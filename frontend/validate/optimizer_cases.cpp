@@ -1,6 +1,7 @@
 /// \file What every optimizer must do, whatever its formula.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,11 +18,11 @@ constexpr int kSteps = 3;
 Numbers matrix() { return {{2, 3}, {0.5, -1, 2, 0.25, -0.125, 3}}; }
 std::vector<double> matrix_gradient() { return {0.1, 0.2, -0.3, 0.4, -0.5, 0.6}; }
 
-/// Shapes of rank 0 to 4, with extents of 1.
+/// Shapes of rank 0 to 4 and of rank 8, with extents of 1.
 std::vector<Numbers> shapes() {
   std::vector<Numbers> all;
   for (const std::vector<std::int64_t>& shape :
-       {std::vector<std::int64_t>{}, {1}, {7}, {2, 3}, {1, 4}, {3, 1, 2}, {2, 1, 2, 2}}) {
+       {std::vector<std::int64_t>{}, {1}, {7}, {2, 3}, {1, 4}, {3, 1, 2}, {2, 1, 2, 2}, {1, 2, 1, 1, 2, 1, 1, 2}}) {
     Numbers one{shape, {}};
     for (std::int64_t i = 0; i < one.size(); ++i) one.data.push_back(0.25 * static_cast<double>(i % 5) - 0.5);
     all.push_back(std::move(one));
@@ -62,16 +63,35 @@ std::string differs_at(const std::vector<double>& a, const std::vector<double>& 
   return {};
 }
 
+std::vector<double> zeros_for(const Numbers& parameter) {
+  return std::vector<double>(static_cast<std::size_t>(parameter.size()), 0);
+}
+
+bool are_finite(const std::vector<double>& numbers) {
+  return std::ranges::all_of(numbers, [](double number) { return std::isfinite(number); });
+}
+
+void stays_finite(Driven& driven, baleen_dtype_t dtype, const Numbers& parameter, const std::vector<double>& gradient,
+                  const std::string& of) {
+  constexpr int kManySteps = 12;
+  OptimizerSteps run = driven.run({parameter}, {dtype, 0});
+  for (int step = 1; step <= kManySteps; ++step) {
+    run.step({gradient}, kRate);
+    const std::string after = " is not finite after step " + std::to_string(step) + of;
+    if (!are_finite(run.parameter().data)) throw Failure("a parameter" + after);
+    for (std::size_t s = 0; s < run.slots().size(); ++s)
+      if (!are_finite(run.slots()[s].data)) throw Failure("slot `" + run.asked()[s].name + "`" + after);
+  }
+}
+
 void computes_each_shape(const Subject& subject, Mark& mark, baleen_dtype_t dtype) {
   Driven driven(subject, mark);
   for (const Numbers& shape : shapes()) {
-    OptimizerSteps run = driven.run({shape}, {dtype, 0});
-    for (int step = 0; step < kSteps; ++step) run.step({gradient_of(shape)}, kRate);
-    for (const double number : run.parameter().data)
-      if (!std::isfinite(number)) throw Failure("a parameter is not finite after three steps");
-    for (std::size_t s = 0; s < run.slots().size(); ++s)
-      for (const double number : run.slots()[s].data)
-        if (!std::isfinite(number)) throw Failure("slot `" + run.asked()[s].name + "` is not finite after three steps");
+    const Numbers nothing{shape.shape, zeros_for(shape)};
+    stays_finite(driven, dtype, shape, gradient_of(shape), "");
+    stays_finite(driven, dtype, shape, zeros_for(shape), ", with gradients of 0");
+    stays_finite(driven, dtype, nothing, gradient_of(shape), ", with parameters that begin as 0");
+    stays_finite(driven, dtype, nothing, zeros_for(shape), ", with parameters and gradients of 0");
   }
 }
 
@@ -159,16 +179,27 @@ void keeps_parameters_apart(const Subject& subject, Mark& mark) {
   if (!where.empty()) throw Failure("a second parameter changes what the first one becomes: " + where);
 }
 
+/// The slots that are what they were at first after each step. Some are renewed every so many steps.
+std::vector<std::string> still_slots(Driven& driven, const Numbers& parameter) {
+  constexpr int kMostSteps = 120;
+  OptimizerSteps run = driven.run({parameter});
+  std::vector<std::size_t> still(run.slots().size());
+  std::iota(still.begin(), still.end(), std::size_t{0});
+  for (int step = 0; step < kMostSteps && !still.empty(); ++step) {
+    run.step({gradient_of(parameter)}, kRate);
+    std::erase_if(still, [&](std::size_t s) { return run.slots()[s] != run.asked()[s].first; });
+  }
+  std::vector<std::string> names;
+  for (const std::size_t s : still) names.push_back(run.asked()[s].name);
+  return names;
+}
+
 void uses_its_slots(const Subject& subject, Mark& mark) {
   Driven driven(subject, mark);
   std::vector<std::string> still;
   bool is_first = true;
   for (const Numbers& shape : {matrix(), Numbers{{4}, {1, -2, 3, 4}}, Numbers{{2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}}}) {
-    OptimizerSteps run = driven.run({shape});
-    for (int step = 0; step < kSteps; ++step) run.step({gradient_of(shape)}, kRate);
-    std::vector<std::string> here;
-    for (std::size_t s = 0; s < run.slots().size(); ++s)
-      if (run.slots()[s] == run.asked()[s].first) here.push_back(run.asked()[s].name);
+    const std::vector<std::string> here = still_slots(driven, shape);
     if (is_first) still = here;
     std::erase_if(still, [&](const std::string& name) { return std::ranges::count(here, name) == 0; });
     is_first = false;
@@ -212,7 +243,7 @@ void passes_refusals_on(const Subject& subject, Mark& mark) {
 
 std::vector<Case> optimizer_cases() {
   return {
-      {"optimizer.fp32", "gives finite values of the right shapes, rank 0 to 4, in fp32",
+      {"optimizer.fp32", "gives finite values of the right shapes, rank 0 to 8, in fp32, also of zeros",
        [](const Subject& subject, Mark& mark) { computes_each_shape(subject, mark, BALEEN_F32); }},
       {"optimizer.fp64", "the same in fp64",
        [](const Subject& subject, Mark& mark) { computes_each_shape(subject, mark, BALEEN_F64); }},

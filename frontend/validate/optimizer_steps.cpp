@@ -71,7 +71,7 @@ struct OptimizerSteps::Call {
       for (const Numbers& slot : run.slots_[i]) values[i].push_back(graph.add(slot));
       baleen_update_t one{};
       one.size = stride;
-      one.name = abi("layer.weight");
+      one.name = abi(run.names_[i]);
       one.parameter = graph.add(run.parameters_[i]);
       one.gradient = graph.add(Numbers{run.parameters_[i].shape, gradients[i]});
       one.count = count;
@@ -108,7 +108,8 @@ OptimizerSteps::OptimizerSteps(const Opened& plugin, SettingsStorage& settings, 
       made_(plugin, settings.get()),
       parameters_(std::move(parameters)) {
   for (const Numbers& parameter : parameters_) {
-    asked_.push_back(ask(parameter));
+    names_.push_back("layers." + std::to_string(names_.size()) + ".weight");
+    asked_.push_back(ask(names_.back(), parameter));
     slots_.emplace_back();
     for (const AskedSlot& slot : asked_.back()) slots_.back().push_back(slot.first);
   }
@@ -116,7 +117,7 @@ OptimizerSteps::OptimizerSteps(const Opened& plugin, SettingsStorage& settings, 
 
 std::uint32_t OptimizerSteps::traits() const { return plugin_.call("`traits`", made_.table().traits, made_.get()); }
 
-std::vector<AskedSlot> OptimizerSteps::ask(const Numbers& parameter) const {
+std::vector<AskedSlot> OptimizerSteps::ask(const std::string& parameter_name, const Numbers& parameter) const {
   std::vector<AskedSlot> all;
   const baleen_optimizer_t& table = made_.table();
   if (!table.slots_of) {
@@ -141,7 +142,7 @@ std::vector<AskedSlot> OptimizerSteps::ask(const Numbers& parameter) const {
     };
     const std::vector<baleen_string_t> axes(parameter.shape.size(), abi(""));
     const baleen_slots_t asked{sizeof asked,
-                               abi("layer.weight"),
+                               abi(parameter_name),
                                options_.dtype,
                                static_cast<std::uint32_t>(parameter.shape.size()),
                                parameter.shape.data(),
@@ -172,10 +173,9 @@ void OptimizerSteps::step(const std::vector<std::vector<double>>& gradients, dou
   Call call(*this, graph, gradients, rate);
   const auto must = [&](std::string_view name, baleen_status_t status) {
     if (status == BALEEN_OK) return;
-    const Error why = plugin_.refusal(name, status);
-    if (!graph.unknown().empty())
-      throw Skip("its update needs " + graph.unknown() + ", which validate does not compute");
-    throw Failure(std::string(name) + " fails: " + why.message);
+    if (graph.unknown().empty()) plugin_.fails(name, status);
+    plugin_.refusal(name, status);
+    throw Skip("its update needs " + graph.unknown() + ", which validate does not compute");
   };
   if (table.begin)
     must("`begin`", plugin_.call("`begin`", table.begin, made_.get(), graph.get(),

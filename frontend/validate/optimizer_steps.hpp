@@ -31,7 +31,8 @@ class OptimizerSteps {
       : OptimizerSteps(plugin, settings, descriptor, std::move(parameters), Options{}) {}
 
   /// One update. `rate` stands for every option that is a schedule and named `lr`; others keep their value. Throws Skip
-  /// where the plugin appends what the graph does not know. Where `counts` is false nothing of it is kept.
+  /// where the plugin appends what the graph does not know, Refused where it fails. Where `counts` is false nothing of
+  /// it is kept.
   void step(const std::vector<std::vector<double>>& gradients, double rate, bool counts = true);
   /// The status of one update over a graph that refuses the append after `refused` others, and in `appended` how many
   /// there were.
@@ -45,7 +46,7 @@ class OptimizerSteps {
 
  private:
   struct Call;
-  std::vector<AskedSlot> ask(const Numbers& parameter) const;
+  std::vector<AskedSlot> ask(const std::string& parameter_name, const Numbers& parameter) const;
   void set_schedules(FormulaGraph& graph, double rate);
   void keep(const FormulaGraph& graph, const baleen_update_t& update, std::size_t number);
 
@@ -55,6 +56,7 @@ class OptimizerSteps {
   Options options_;
   Made<baleen_optimizer_t> made_;
   std::vector<Numbers> parameters_;
+  std::vector<std::string> names_;  ///< of the parameters, which differ
   std::vector<std::vector<AskedSlot>> asked_;
   std::vector<std::vector<Numbers>> slots_;
   States states_;

@@ -111,6 +111,15 @@ void tries_option_of_strategy(const Subject& subject, Mark& mark, const Option& 
   }
 }
 
+void trains_with_word(const Subject& subject, Mark& mark, const Option& option, const std::string& word) {
+  Subject changed = subject;
+  changed.values.insert_or_assign(option.name, UserValue{word, "validate"});
+  const auto settings =
+      SettingsStorage::build(changed.descriptor, changed.values, {1, subject.scratch.string(), "--set"});
+  if (!settings) throw Skip("refused: " + settings.error().message);
+  is_one_rank(changed, mark, "rows", 2);
+}
+
 std::vector<Case> strategy_cases() {
   std::vector<Case> all = {{"strategy.is_of_use", "some job can be planned with it", &is_of_use}};
   for (const std::string_view job : kJobs) {

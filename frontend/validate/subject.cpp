@@ -40,4 +40,10 @@ Error Opened::refusal(std::string_view name, baleen_status_t status) const {
   return error;
 }
 
+void Opened::fails(std::string_view name, baleen_status_t status) const {
+  const std::string text = std::string(name) + " fails: " + refusal(name, status).message;
+  if (status == BALEEN_INTERNAL) throw Failure(text);
+  throw Refused(text);
+}
+
 }  // namespace baleen::validate

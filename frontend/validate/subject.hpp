@@ -29,6 +29,11 @@ struct Subject {
 /// Settings of the subject, with these values in place of the user's. Throws Failure.
 SettingsStorage settings_of(const Subject& subject, const UserValues& instead = {}, std::uint64_t seed = 1);
 
+/// A call that must succeed was refused with a reason, which is not the plugin's own bug unless it was `create`.
+struct Refused : Failure {
+  using Failure::Failure;
+};
+
 /// The plugin inside a case. Every call goes through it: what the plugin throws, or returns without a reason, becomes a
 /// Failure that names the function, and a crash is told by the mark.
 class Opened {
@@ -61,15 +66,17 @@ class Opened {
       throw Failure("throws an exception out of " + std::string(name));
     }
   }
-  /// The same of a function that must succeed.
+  /// The same of a function that must succeed: as `fails` where it does not.
   template <class Function, class... Arguments>
   void ok(std::string_view name, Function function, Arguments... arguments) const {
     const baleen_status_t status = call(name, function, arguments...);
-    if (status != BALEEN_OK) throw Failure(std::string(name) + " fails: " + refusal(name, status).message);
+    if (status != BALEEN_OK) fails(name, status);
   }
   /// What it said of a call that returned `status`, which is not OK. Throws Failure where it gave no reason, or
   /// where the status is none.
   Error refusal(std::string_view name, baleen_status_t status) const;
+  /// Throws that as Refused, or as Failure where the status is INTERNAL.
+  [[noreturn]] void fails(std::string_view name, baleen_status_t status) const;
 
  private:
   Plugin plugin_;
@@ -81,7 +88,8 @@ template <class Table>
 class Made {
  public:
   Made(const Opened& plugin, const baleen_settings_t* settings, std::string_view name = "`create`") : plugin_(plugin) {
-    plugin.ok(name, table().create, plugin.host(), settings, &handle_);
+    const baleen_status_t status = plugin.call(name, table().create, plugin.host(), settings, &handle_);
+    if (status != BALEEN_OK) throw Refused(std::string(name) + " fails: " + plugin.refusal(name, status).message);
     if (!handle_) throw Failure(std::string(name) + " returns OK and gives no object");
   }
   Made(const Made&) = delete;

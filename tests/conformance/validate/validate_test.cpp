@@ -150,7 +150,11 @@ const Defect kDefects[] = {
     {"optimizer", "same_names", "optimizer.fp32", "two slots named `momentum`"},
     {"optimizer", "forgets_slot", "optimizer.fp32", "no new value for slot `momentum`"},
     {"optimizer", "another_shape", "optimizer.fp64", "another shape for the parameter"},
-    {"optimizer", "infinite", "optimizer.fp64", "not finite after three steps"},
+    {"optimizer", "infinite", "optimizer.fp64", "not finite after step 1"},
+    {"optimizer", "divides_by_root", "optimizer.fp64", "a parameter is not finite after step 1, with gradients of 0"},
+    {"optimizer", "divides_by_norm", "optimizer.fp32", ", with parameters that begin as 0"},
+    {"optimizer", "divides_by_count", "optimizer.fp64", "a parameter is not finite after step 4"},
+    {"optimizer", "no_slot", "options.momentum", "with momentum = 0: "},
     {"optimizer", "own_stride", "optimizer.later_host", "killed by SIGSEGV in `begin`"},
     {"optimizer", "writes_behind", "optimizer.later_host", "writes behind the struct"},
     {"optimizer", "swallows_refusals", "optimizer.refusals", "returns OK where the graph has refused op 0"},
@@ -161,7 +165,7 @@ const Defect kDefects[] = {
     {"data", "same_names", "data.info", "two fields `number`"},
     {"data", "negative_rows", "data.info", "fewer than 0 rows"},
     {"data", "whole_info", "data.info_size", "writes behind them"},
-    {"data", "one_too_many", "data.arrays", "field `label`: it writes behind the array"},
+    {"data", "one_too_many", "data.arrays", "field `feature`: it writes behind the array"},
     {"data", "one_before", "data.arrays", "field `number`: it writes before the array"},
     {"data", "half_rows", "data.whole_rows", "leaves a part of row 0"},
     {"data", "hangs_on_calls", "data.repeats", "read again"},
@@ -172,10 +176,27 @@ const Defect kDefects[] = {
     {"data", "other_thread", "data.threads", "read by four threads at once"},
     {"data", "digest_of_seed", "data.digest", "hangs on the seed"},
     {"data", "knows_all", "data.query", "an extension that nobody knows"},
+    {"data", "held_out_from_zero", "data.pieces", "of the held-out part is another one"},
+    {"data", "held_out_unwritten", "data.whole_rows", "as it was, in the held-out part"},
+    {"data", "held_out_rounds_up", "data.arrays", "field `feature`: it writes behind the array"},
+    {"data", "held_out_by_seed", "data.held_out", "the order of the held-out part hangs on the seed"},
+    {"data", "same_epochs", "data.orders", "the first four epochs of the train part have one order"},
+    {"data", "same_seeds", "data.orders", "with seeds 1 and 2 the train part has one order"},
+    {"data", "wide_labels", "data.values", "field `tokens` has ids outside 0 ... 15 in the train part"},
+    {"data", "nan_features", "data.values", "field `feature` is nan in row "},
+    {"data", "one_hot_overruns", "options.one_hot",
+     "with one_hot = true: `read` of 7 train rows from 0, field `list_length`"},
+    {"data", "encode_overruns", "data.tokens", "`encode` with room for 0 writes behind it"},
+    {"data", "decode_aborts", "data.tokens", "killed by SIGABRT in `decode`"},
+    {"data", "length_field_77", "data.ragged", "`length_field` of field `list` is 77; there are 5 fields"},
+    {"data", "lengths_elsewhere", "data.ragged", "names field `feature`; lengths are I32 of no dimensions"},
+    {"data", "long_lists", "data.ragged", "have the length 5 in row "},
+    {"data", "dirty_tails", "data.ragged", "have something else than zeros behind their end"},
     {"data", "destroy_crashes", "create.gives_an_object", "killed by SIGABRT in `destroy`"},
     {"monitor", "expects_finite", "monitor.strange_facts", "`record` fails: "},
     {"monitor", "expects_names", "monitor.strange_facts", "killed by SIGSEGV in `record`"},
     {"monitor", "expects_spans", "monitor.strange_spans", "killed by SIGSEGV in `spans` of none"},
+    {"monitor", "divides", "options.every", "killed by SIGFPE in `record`"},
     {"monitor", "silent_file", "monitor.no_folder", "returns OK where the file's folder is missing"},
     {"monitor", "hides_file", "monitor.no_folder", "does not name the file"},
     {"monitor", "silent_disk", "monitor.full_disk", "without a word"},
@@ -205,6 +226,7 @@ const Defect kDefects[] = {
     {"strategy", "doubles", "strategy.rows_accumulated", "computes something else than one rank alone"},
     {"strategy", "doubles", "strategy.rows_on_2", "see the gradient of `linear.weight` of step 1"},
     {"strategy", "draws", "strategy.repeats", "have other losses"},
+    {"strategy", "doubles_in_mode", "options.mode.doubled", "computes something else than one rank"},
     {"strategy", "breaks_at_maximum", "options.width", "with width = 64: "},
     {"compute", "another", "compute.rows_in_fp32", "and on the processor "},
     {"compute", "another", "compute.tokens_in_fp64", "and on the processor "},
@@ -302,6 +324,18 @@ TEST(Planted, AMonitorWritesTheFileThatTheUserHasNamed) {
   EXPECT_TRUE(std::filesystem::exists(folder / "mine"));
 }
 
+/// Sound optimizers that do what others do not: states under names of their own, a slot that is renewed every ten
+/// steps.
+TEST(Planted, PassesWithUnusualOptimizers) {
+  for (const std::string word : {"own_states", "renews_rarely"}) {
+    const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_optimizer_planted.so",
+                                     {"--set", "defect=" + word, "--limit", "30"});
+    EXPECT_EQ(verdict.process.exit_code, 0) << word << "\n" << verdict.failed();
+    EXPECT_EQ(verdict.result("optimizer.parameters"), "passed") << word << verdict.reason("optimizer.parameters");
+    EXPECT_EQ(verdict.result("optimizer.slots"), "passed") << word << verdict.reason("optimizer.slots");
+  }
+}
+
 /// What is wrong in the file or at its start, and formats, which have no options to make them wrong.
 class WrongPlugin : public testing::TestWithParam<std::vector<std::string>> {};
 
@@ -346,19 +380,45 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// Kinds of ops have no options: each wrong one has a name.
 TEST(Planted, KindsOfOpsAreFoundByTheirCase) {
-  const std::map<std::string, std::string> wrong = {{"steep", "along a random direction its results have the slope "},
-                                                    {"turned", ", and by its gradient -"},
-                                                    {"spread", ", and on two ranks "},
-                                                    {"rounded", ", and in fp32 "},
-                                                    {"breaks", "killed by SIGSEGV in `infer`"},
-                                                    {"hangs", "hangs: after "}};
-  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_op_planted.so", {"--limit", "8"});
+  const std::map<std::string, std::string> wrong = {
+      {"cube_steep", "along a random direction its results have the slope "},
+      {"cube_turned", ", and by its gradient "},
+      {"cube_spread", ", and on two ranks "},
+      {"cube_rounded", ", and in fp32 "},
+      {"cube_breaks", "killed by SIGSEGV in `infer`"},
+      {"cube_hangs", "hangs: after "},
+      {"cube_scaled", "of operands f8x6, with scale = 0.5: along a random direction"},
+      {"cube_leaky", "along a random direction its results have the slope "},
+      {"cube_flat", "of operands f8x4x6: a run "},
+      {"cube_dies_of_vectors", "killed by SIGABRT in `infer`"},
+      {"product_loose", "of operands f5x6,f8x6: a run "},
+      {"product_both", "of operands f8x6,f8x6, where only `b` is learnt: "}};
+  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_op_planted.so", {"--limit", "30"});
   EXPECT_EQ(verdict.process.exit_code, kCaseFailed) << verdict.process.err;
-  EXPECT_EQ(verdict.result("op.cube_sound"), "passed") << verdict.reason("op.cube_sound");
+  for (const char* name : {"op.cube_sound", "op.cube_bounded"})
+    EXPECT_EQ(verdict.result(name), "passed") << name << ": " << verdict.reason(name);
+  EXPECT_EQ(verdict.result("op.cube_elsewhere"), "skipped") << verdict.reason("op.cube_elsewhere");
+  EXPECT_NE(verdict.reason("op.cube_elsewhere").find("not finite on the numbers that were tried"), std::string::npos);
   for (const auto& [name, reason] : wrong) {
-    EXPECT_EQ(verdict.result("op.cube_" + name), "failed") << name << ": " << verdict.reason("op.cube_" + name);
-    EXPECT_NE(verdict.reason("op.cube_" + name).find(reason), std::string::npos) << verdict.reason("op.cube_" + name);
+    EXPECT_EQ(verdict.result("op." + name), "failed") << name << ": " << verdict.reason("op." + name);
+    EXPECT_NE(verdict.reason("op." + name).find(reason), std::string::npos) << verdict.reason("op." + name);
   }
+}
+
+TEST(Planted, ADataSetThatNeedsItselfForAQueryIsFound) {
+  const Verdict verdict =
+      validate(std::string(PLANTED_FOLDER) + "/baleen_data_needs_dataset.so", {"--only", "data.plugin_query"});
+  EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
+  EXPECT_NE(verdict.reason("data.plugin_query").find("killed by SIGSEGV in `query` of `"), std::string::npos)
+      << verdict.reason("data.plugin_query");
+}
+
+/// The user has asked for the order of the source.
+TEST(Validate, DoesNotBlameADataSetForTheOrderThatItIsToldToKeep) {
+  const Verdict verdict =
+      validate(built_plugin("data", "synthetic"), set_words({"rows=200", "context=16", "vocab=1000", "shuffle=false"}));
+  EXPECT_EQ(verdict.failed(), "");
+  EXPECT_EQ(verdict.result("data.orders"), "skipped");
 }
 
 TEST(Planted, AFormatWithoutADefectPasses) {

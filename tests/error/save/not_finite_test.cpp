@@ -91,6 +91,22 @@ TEST_F(NotFinite, EndsAProgramThatLearns) {
   }
 }
 
+/// Outside of layers values have no names.
+TEST_F(NotFinite, NamesNoValueThatHasNoName) {
+  const std::string script =
+      folder_.write("learn.lua",
+                    "local baleen = require 'baleen'\n"
+                    "local model = baleen.nn.linear { name = 'l', out = 1 }\n"
+                    "return baleen.job { model = model, steps = 1, programs = { learn = {\n"
+                    "    inputs = { x = { shape = { 2, 2 }, axes = { 'batch', '' } } },\n"
+                    "    run = function(inputs) return { loss = baleen.ops.log(model(inputs.x) * 0 - 1):sum() } end,\n"
+                    "    optimizer = baleen.optimizer('sgd', { lr = 0.1 }) } },\n"
+                    "  loop = function(_, run) run:run('learn', { x = { { 1, 2 }, { 3, 4 } } }) end }\n");
+  const ProcessResult result = run_baleen({"run", script});
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("made 2 of the 2 numbers of its result NaN"), std::string::npos) << result.err;
+}
+
 /// Its square is too large for fp32, the loss is not.
 TEST_F(NotFinite, EndsWhereTheGradientAloneIs) {
   const std::string script = folder_.write(

@@ -14,6 +14,7 @@
 BALEEN_DESCRIPTOR("monitor", "planted", "1.0.0", "Apache-2.0", "Wrong on request", -1, "",
                   BALEEN_OPTION("config", BALEEN_OPTION_STRING, BALEEN_OPTION_PATH, 1, 0, "", "", "", "a file to read"),
                   BALEEN_OPTION("path", BALEEN_OPTION_STRING, BALEEN_OPTION_REQUIRED, 1, 0, "", "", "", "the file"),
+                  BALEEN_OPTION("every", BALEEN_OPTION_INT, 0, 0, 100, "1", "", "", "steps between two lines; 0: none"),
                   BALEEN_OPTION("defect", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "what is wrong"));
 
 namespace {
@@ -28,6 +29,7 @@ class Planted : public Monitor {
   static Result<std::unique_ptr<Planted>> create(const Host&, const Settings& settings) {
     auto made = std::make_unique<Planted>();
     made->defect_ = settings.text("defect");
+    made->every_ = settings.integer("every");
     const std::string path(settings.text("path")), config(settings.text("config"));
     if (!config.empty() && !std::ifstream(config)) return invalid(config + ": cannot be read");
     if (made->is("makes_folder")) std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -48,6 +50,7 @@ class Planted : public Monitor {
     if (is("keeps_facts") && !kept_.empty() && kept_.front().name.size == 0) return invalid("no name");
     kept_ = record.facts();
     if (is("writes_at_finish") && record.kind() != BALEEN_RECORD_FINISH) return {};
+    if ((every_ > 0 || is("divides")) && record.kind() == BALEEN_RECORD_STEP && record.step() % every_ != 0) return {};
     for (const baleen_fact_t& fact : record.facts()) {
       if (is("expects_finite") && !is_text(fact) && !std::isfinite(fact.number)) return invalid("no number");
       if (is("expects_names") && fact.name.size == 0) std::raise(SIGSEGV);
@@ -69,6 +72,7 @@ class Planted : public Monitor {
  private:
   bool is(std::string_view word) const { return defect_ == word; }
   std::string defect_;
+  std::int64_t every_ = 1;
   std::FILE* file_ = nullptr;
   std::span<const baleen_fact_t> kept_;
   std::span<const baleen_span_t> kept_spans_;

@@ -1,7 +1,9 @@
 /// \file Kinds of ops, sound and each wrong in one way, which its name says.
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include "baleen/op_kind.hpp"
 
@@ -136,6 +138,129 @@ class Hangs : public Cube {
   }
 };
 
+/// y = x^3 times an attribute, which the gradient leaves out.
+class Scaled : public Cube {
+ public:
+  Scaled() : Cube("cube_scaled") { attribute(BALEEN_RULE_NUMBER, "scale", "1", "of the cube", 0, 100); }
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const sdk::Value x = operand_of(graph, op);
+    return std::vector{(x * x * x * graph.op(op)->number("scale")).id()};
+  }
+};
+
+/// Its gradient holds above 0 alone.
+class Leaky : public Cube {
+ public:
+  Leaky() : Cube("cube_leaky") {}
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const sdk::Value x = operand_of(graph, op);
+    return std::vector{select(less(x, 0.0), 0.1 * x, x).id()};
+  }
+  Values gradient(sdk::GraphView&, baleen_op_t, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t>) override {
+    return std::vector{cotangents[0]};
+  }
+};
+
+/// Its shape rule gives another type from rank 3 on.
+class Flat : public Cube {
+ public:
+  Flat() : Cube("cube_flat") {}
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    sdk::ValueType type = input.type(0);
+    if (type.shape.size() >= 3) type.shape[1] *= 2;
+    return std::vector{type};
+  }
+};
+
+class DiesOfVectors : public Cube {
+ public:
+  DiesOfVectors() : Cube("cube_dies_of_vectors") {}
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    if (input.type(0).shape.size() == 1) std::abort();
+    return std::vector{input.type(0)};
+  }
+};
+
+/// y = a b. Its shape rule compares the last dimensions alone.
+class Loose : public OpKind {
+ public:
+  explicit Loose(const char* name = "product_loose") : OpKind(name, "y = a b") {
+    operand("a", "any shape");
+    operand("b", "the same shape");
+    result("y", "the shape and dtype of a");
+  }
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    const auto &a = input.type(0).shape, &b = input.type(1).shape;
+    if (a.size() != b.size() || a.back() != b.back()) return invalid("the operands differ");
+    return std::vector{input.type(0)};
+  }
+  Values gradient(sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t>) override {
+    const auto [a, b] = operands(graph, op);
+    const sdk::Value dy{graph.table(), cotangents[0]};
+    return std::vector{(dy * b).id(), (dy * a).id()};
+  }
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const auto [a, b] = operands(graph, op);
+    return std::vector{(a * b).id()};
+  }
+
+ protected:
+  static std::pair<sdk::Value, sdk::Value> operands(sdk::GraphView& graph, baleen_op_t op) {
+    const auto inputs = sdk::OpNode::of(graph, op).inputs;
+    return {{graph.table(), inputs[0]}, {graph.table(), inputs[1]}};
+  }
+};
+
+/// Has no gradient of the second operand where the first one's is not wanted.
+class Both : public Loose {
+ public:
+  Both() : Loose("product_both") {}
+  Result<std::vector<sdk::ValueType>> infer(const sdk::InferInput& input) override {
+    if (input.type(0).shape != input.type(1).shape) return invalid("the operands differ");
+    return std::vector{input.type(0)};
+  }
+  Values gradient(sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t> wanted) override {
+    const auto [a, b] = operands(graph, op);
+    const sdk::Value dy{graph.table(), cotangents[0]};
+    return std::vector{(dy * b).id(), wanted[0] && wanted[1] ? (dy * a).id() : BALEEN_NONE};
+  }
+};
+
+/// Sound, of numbers between -1 and 1: 2 artanh x.
+class Bounded : public Cube {
+ public:
+  explicit Bounded(const char* name = "cube_bounded", double shift = 1) : Cube(name), shift_(shift) {}
+  Values expand(sdk::GraphView& graph, baleen_op_t op) override {
+    const sdk::Value x = operand_of(graph, op);
+    return std::vector{log((shift_ + x) / (1 - x)).id()};
+  }
+  Values gradient(sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t>) override {
+    const sdk::Value x = operand_of(graph, op), dy{graph.table(), cotangents[0]};
+    return std::vector{(dy * 2.0 / (1 - x * x)).id()};
+  }
+
+ private:
+  double shift_;
+};
+
+/// Sound, and of numbers that no run here has.
+class Elsewhere : public Bounded {
+ public:
+  Elsewhere() : Bounded("cube_elsewhere", -100) {}
+};
+
+BALEEN_OP_KIND(Scaled);
+BALEEN_OP_KIND(Leaky);
+BALEEN_OP_KIND(Flat);
+BALEEN_OP_KIND(DiesOfVectors);
+BALEEN_OP_KIND(Loose);
+BALEEN_OP_KIND(Both);
+BALEEN_OP_KIND(Bounded);
+BALEEN_OP_KIND(Elsewhere);
 BALEEN_OP_KIND(Cube);
 BALEEN_OP_KIND(Steep);
 BALEEN_OP_KIND(Turned);

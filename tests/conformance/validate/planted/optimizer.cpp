@@ -6,11 +6,13 @@
 #include <cstring>
 #include <string>
 
+#include "baleen/graph_view.hpp"
 #include "baleen/optimizer.hpp"
 
 BALEEN_DESCRIPTOR("optimizer", "planted", "1.0.0", "Apache-2.0", "Wrong on request", -1, "",
                   BALEEN_OPTION("lr", BALEEN_OPTION_SCHEDULE, BALEEN_OPTION_PER_GROUP, 0, 1e9, "0.1", "", "", "rate"),
                   BALEEN_OPTION("power", BALEEN_OPTION_INT, 0, 1, 64, "1", "", "", "breaks at its maximum on request"),
+                  BALEEN_OPTION("momentum", BALEEN_OPTION_FLOAT, 0, 0, 0.99, "0.9", "", "", "0: none"),
                   BALEEN_OPTION("defect", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "what is wrong"));
 
 namespace {
@@ -25,6 +27,7 @@ class Planted : public Optimizer {
   static Result<std::unique_ptr<Planted>> create(const Host&, const Settings& settings) {
     auto made = std::make_unique<Planted>();
     made->defect = settings.text("defect");
+    made->keeps_ = settings.number("momentum");
     if (made->is("exits")) std::exit(0);
     if (made->is("gives_nothing")) return std::unique_ptr<Planted>();
     if (made->is("breaks_at_maximum") && settings.integer("power") == 64) std::raise(SIGSEGV);
@@ -36,6 +39,8 @@ class Planted : public Optimizer {
 
   Result<std::vector<Slot>> slots(const Settings&) const override {
     std::vector<Slot> all = {{"momentum"}};
+    if (is("no_slot") && keeps_ == 0) return std::vector<Slot>();
+    if (is("renews_rarely")) all.push_back({"still"});
     if (is("still_slot")) all.push_back({"still"});
     if (is("same_names")) all.push_back({"momentum"});
     return all;
@@ -58,13 +63,18 @@ class Planted : public Optimizer {
     if (is("counts_itself")) gradient = gradient * (1.0 / steps_);
     if (is("counts_for_all")) gradient = gradient * (1.0 / steps_of_all);
     if (is("mixes")) gradient = gradient + 0.01 * *shared_;
-    const Value momentum = 0.9 * update.slot(0) + gradient;
+    if (is("own_states")) gradient = with_error(update, gradient);
+    const Value momentum = keeps_ * update.slot(0) + gradient;
     Value next = update.parameter() - update.schedule("lr") * momentum;
     if (is("decays_without_rate")) next = next * 0.99;
+    if (is("divides_by_root")) next = update.parameter() - update.schedule("lr") * momentum / sqrt(momentum * momentum);
+    if (is("divides_by_norm")) next = update.parameter() - update.schedule("lr") * momentum / norm(update.parameter());
+    if (is("divides_by_count")) next = next + 0.0 / (3 - update.count());
     if (is("rests")) next = update.parameter();
     if (is("another_shape")) next = sum(next);
     NewValues values{next, {momentum}};
     if (is("still_slot")) values.slots.push_back(update.slot(1));
+    if (is("renews_rarely")) values.slots.push_back(0.0 * update.slot(1) + floor((update.count() + 1) * 0.1));
     if (is("infinite")) values.parameter = log(0.0 * next);
     return values;
   }
@@ -72,6 +82,18 @@ class Planted : public Optimizer {
   std::string defect;
 
  private:
+  /// Adds a half of what was left out before. Sound: each parameter has a state of its own name.
+  static Value with_error(const Update& update, Value gradient) {
+    const baleen_value_info_t info = gradient.info();
+    GraphView graph(gradient.graph());
+    const Value error(gradient.graph(),
+                      graph.add_state(std::string(update.name()) + ".error", info.dtype, 0, {info.shape, info.rank}));
+    const Value whole = gradient + 0.5 * error;
+    graph.assign(error.id(), (0.5 * gradient).id());
+    return whole;
+  }
+
+  double keeps_ = 0;
   int steps_ = 0;
   std::unique_ptr<Value> shared_;
 };

@@ -13,6 +13,7 @@ BALEEN_DESCRIPTOR("strategy", "planted", "1.0.0", "Apache-2.0", "Wrong on reques
                   BALEEN_OPTION("axis", BALEEN_OPTION_STRING, 0, 1, 0, "planted", "", "",
                                 "the mesh axis to work along"),
                   BALEEN_OPTION("width", BALEEN_OPTION_INT, 0, 1, 64, "1", "", "", "of nothing"),
+                  BALEEN_OPTION("mode", BALEEN_OPTION_STRING, 0, 1, 0, "plain", "plain|doubled", "", "of nothing"),
                   BALEEN_OPTION("defect", BALEEN_OPTION_STRING, 0, 1, 0, "", "", "", "what is wrong"));
 
 namespace {
@@ -23,7 +24,8 @@ using namespace baleen::sdk;
 class Planted : public Strategy {
  public:
   static Result<std::unique_ptr<Planted>> create(const Host&, const Settings& settings, MeshView mesh) {
-    const std::string defect(settings.text("defect"));
+    std::string defect(settings.text("defect"));
+    if (defect == "doubles_in_mode" && settings.text("mode") == "doubled") defect = "doubles";
     if (defect == "refuses") return invalid("not today");
     if (defect == "breaks_at_maximum" && settings.integer("width") == 64) std::raise(SIGSEGV);
     BALEEN_TRY_ASSIGN(const std::uint32_t axis, axis_named(settings.text("axis"), mesh, "planted"));
