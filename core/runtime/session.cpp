@@ -361,6 +361,7 @@ void Session::finish(std::vector<Fact> more) {
 
 bool Session::was_undone() const { return impl_->was_undone; }
 const std::map<std::string, std::uint64_t>& Session::schedule_digests() const { return impl_->schedule_digests; }
+const std::map<std::string, std::uint64_t>& Session::input_digests() const { return impl_->input_digests; }
 bool Session::is_whole() const { return impl_->is_whole; }
 std::int64_t Session::steps() const { return impl_->options.steps; }
 std::int64_t Session::steps_done() const { return impl_->steps_done; }

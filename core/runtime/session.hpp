@@ -67,6 +67,8 @@ class Session {
   void start();
   /// By schedule ("lr", of program `p` "p.lr"), a digest of the values that training has had of it: the same on ranks.
   const std::map<std::string, std::uint64_t>& schedule_digests() const;
+  /// By program that `run` has run, a digest of all inputs that it was given: ranks that run one job have the same.
+  const std::map<std::string, std::uint64_t>& input_digests() const;
   /// One training step: the next batch, the schedules' values, the program. Facts have "step", the steps done.
   /// DAMAGED where the loss or the gradient's norm is no finite number and no strategy leaves such steps out: the
   /// message says where numbers were not finite first, and the step is undone (`was_undone`), where the host has memory

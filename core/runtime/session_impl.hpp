@@ -60,6 +60,7 @@ struct Session::Impl : JobPrograms {
   bool is_given = false;        ///< and has not been seen to have done so
   std::vector<double> scalars;  ///< likewise, in the place of each its own bytes
   std::map<std::string, std::uint64_t> schedule_digests;
+  std::map<std::string, std::uint64_t> input_digests;
   bool reported_not_finite = false;
   class StateCopy;
   std::unique_ptr<StateCopy> before_step;  ///< of a step whose loss or gradient is not finite, where there is room

@@ -1,4 +1,7 @@
 /// \file Runs named programs: whole tensors of the host in and out.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -94,6 +97,9 @@ Result<HostTensors> Session::run(const std::string& name, const HostTensors& inp
   }
   JobProgram& chosen = *std::ranges::find(impl.programs, name, &JobProgram::name);
   BALEEN_TRY(check_inputs(chosen, inputs));
+  std::uint64_t& digest = impl.input_digests[name];
+  for (const auto& [input, tensor] : inputs)
+    digest = XXH3_64bits_withSeed(tensor.bytes.data(), tensor.bytes.size(), digest);
   const bool learns = chosen.role == GraphRole::learn;
   const std::int64_t step = learns ? chosen.runs : impl.steps_done;
   if (learns) chosen.runs.add(1);

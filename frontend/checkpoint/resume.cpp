@@ -221,6 +221,10 @@ Status compare_jobs(const ShardFolder& folder, const Checkpoints::Parts& parts, 
   for (const std::string name : {"script", "manifest"})
     if (fact(then, name + "_hash") != fact(now, name + "_hash"))
       parts.log.info("the " + name + " has changed since the checkpoint was saved");
+  if (then.contains("data_hash") && now.contains("data_hash") && fact(then, "data_hash") != fact(now, "data_hash"))
+    parts.log.warning(
+        "the data's content has changed since the checkpoint was saved: the run goes on at the same place among other "
+        "rows");
   return {};
 }
 

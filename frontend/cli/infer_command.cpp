@@ -28,7 +28,7 @@ Result<std::string> chosen_program(const InferOptions& options, const Session& s
 Result<std::string> command_of(const InferOptions& options) {
   std::string words = "infer" + (options.program.empty() ? "" : " --program " + options.program);
   if (options.inputs.empty()) return words;
-  BALEEN_TRY_ASSIGN(const std::string digest, digest_of_files(options.inputs));
+  BALEEN_TRY_ASSIGN(const std::string digest, digest_of_file(options.inputs));
   return words + " --inputs of the digest " + digest;
 }
 

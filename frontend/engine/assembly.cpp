@@ -13,6 +13,7 @@
 #include "compiler/plan/strategies.hpp"
 #include "core/memory/planning_memory.hpp"
 #include "core/runtime/session_memory.hpp"
+#include "frontend/checkpoint/digests.hpp"
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/host_device.hpp"
@@ -80,12 +81,18 @@ void take_plan(const std::vector<Opened>& plan, const Setup& setup, Job& job) {
     job.strategies.push_back({chosen.member.descriptor.name, chosen.member.options, {}, chosen.member.where});
 }
 
-/// Of the plugins that train: others of their names may compute otherwise.
-std::string plugin_lines(const Setup& setup, const Prepared& prepared, const Job& job, const Dataset* data) {
-  std::string lines;
+/// Names of those whose kinds stand in a graph.
+void add_op_plugins(const Graph& graph, std::set<std::string>& names) {
+  for (const OpId id : graph.ops())
+    if (const OpKind& kind = *graph.op(id).kind; kind.table && kind.schema) names.insert(kind.schema->plugin);
+}
+
+/// The plugins that train: others of their names may compute otherwise.
+std::vector<Descriptor> plugins_of(const Setup& setup, const Prepared& prepared, const Job& job, const Dataset* data) {
+  std::vector<Descriptor> plugins;
   const auto add = [&](const Descriptor& one) {
-    const std::string line = title_of(one) + " is of version " + one.version + '\n';
-    if (lines.find(line) == lines.npos) lines += line;
+    if (std::ranges::none_of(plugins, [&](const Descriptor& had) { return title_of(had) == title_of(one); }))
+      plugins.push_back(one);
   };
   const auto add_named = [&](const std::string& kind, const std::string& name) {
     if (const auto found = setup.registry.find(kind, name)) add(*found);
@@ -97,7 +104,26 @@ std::string plugin_lines(const Setup& setup, const Prepared& prepared, const Job
   for (const auto& [name, given] : job.graphs)
     if (given.role == GraphRole::learn) add_named("optimizer", given.learning.optimizer.name);
   for (const MemberSpec& strategy : job.strategies) add_named("strategy", strategy.name);
+  std::set<std::string> names;
+  for (const auto& [name, given] : job.graphs) add_op_plugins(given.graph, names);
+  for (const std::string& name : names) add_named("op", name);
+  return plugins;
+}
+
+std::string version_lines(const std::vector<Descriptor>& plugins) {
+  std::string lines;
+  for (const Descriptor& one : plugins) lines += title_of(one) + " is of version " + one.version + '\n';
   return lines;
+}
+
+/// Of op plugins: strategies take kinds of their own.
+std::string version_lines(const Plan& plan, const Registry& registry) {
+  std::set<std::string> names;
+  for (const PlannedGraph& planned : plan.graphs) add_op_plugins(planned.scheduled.graph, names);
+  std::vector<Descriptor> plugins;
+  for (const std::string& name : names)
+    if (const auto found = registry.find("op", name)) plugins.push_back(*found);
+  return version_lines(plugins);
 }
 
 /// How a run begins, is saved as it goes, and ends. Where it is saved is no matter: each host may have its own folders.
@@ -143,6 +169,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     BALEEN_TRY_ASSIGN(record, read_learned(setup.registry, options.load));
   }
   DataOpener opener(setup.registry, std::move(record), flags.data);
+  std::map<const Dataset*, std::string> option_lines;
   script.data = [&](const MemberSpec& spec, std::uint64_t seed) -> Result<std::shared_ptr<ScriptData>> {
     BALEEN_TRY_ASSIGN(const Descriptor descriptor, setup.registry.find("data", spec.name, spec.where));
     MemberSpec anchored = spec;
@@ -150,6 +177,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     for (std::string& path : paths_of(anchored.options, descriptor, prepared.folder))
       described.data_paths.push_back(std::move(path));
     BALEEN_TRY_ASSIGN(auto data, opener.open(anchored, seed, prepared.folder));
+    option_lines[data.get()] = option_line(anchored, descriptor);
     BALEEN_TRY_ASSIGN(std::shared_ptr<ScriptData> made, DataForScript::create(std::move(data), title_of(descriptor)));
     return made;
   };
@@ -158,6 +186,7 @@ Result<Described> describe(const ScriptOptions& options, const Setup& setup, con
     described.data = data->dataset();
   if (described.data) {
     described.data_number = opener.number_of(*described.data);
+    described.data_options = option_lines[described.data.get()];
     BALEEN_TRY(opener.check(*described.data, described.script->job().where));
   }
   if (const auto& checkpoint = described.script->checkpoint())
@@ -209,7 +238,7 @@ Result<std::unique_ptr<Run>> Run::create(const ScriptOptions& options, const Set
     BALEEN_TRY(run->connect(options, flags, prepared, job, session));
   BALEEN_TRY_ASSIGN(const Plan plan, run->plan(std::move(job), prepared, session, flags));
   if (!flags.only) BALEEN_TRY(check_schedules(plan, session.steps));
-  if (run->ranks_) run->plan_lines_ = plan_lines(plan);
+  if (run->ranks_) run->plan_lines_ = version_lines(plan, setup.registry) + plan_lines(plan);
   if (run->speaks() && !flags.save.empty()) BALEEN_TRY(check_room(flags.save, parameter_bytes(plan)));
   if (run->speaks() && !flags.alone) tell_notes(plan, setup);
   BALEEN_TRY(run->open_device(prepared, session.seed));
@@ -312,8 +341,9 @@ Status Run::connect(const ScriptOptions& options, const RunFlags& flags, const P
   BALEEN_TRY_ASSIGN(ranks_, Ranks::connect(options, setup_, *prepared.transport, job.mesh));
   BALEEN_TRY_ASSIGN(const std::string inputs, input_lines(options, flags));
   const std::string begin = flags.command.empty() ? "" : "the command is `" + flags.command + "`\n";
-  const std::string plugins = plugin_lines(setup_, prepared, job, described_.data.get());
-  BALEEN_TRY(ranks_->compare(job, begin + job_lines(job, session.steps) + plugins, inputs));
+  const std::vector<Descriptor> plugins = plugins_of(setup_, prepared, job, described_.data.get());
+  BALEEN_TRY(ranks_->compare(job, begin + job_lines(job, session.steps) + version_lines(plugins), inputs));
+  ranks_->tell_other_builds(plugins, setup_.log);
   session.communicator = &ranks_->communicator();
   session.compiled = [this, ranks = session.communicator](const std::vector<JobProgram>& programs) -> Status {
     BALEEN_TRY(compare_starts(*setup_.link, shared_starts(executables_of(programs), ranks->mesh(), ranks->rank())));
@@ -325,16 +355,20 @@ Status Run::connect(const ScriptOptions& options, const RunFlags& flags, const P
   return {};
 }
 
-Result<std::string> Run::input_lines(const ScriptOptions& options, const RunFlags& flags) const {
+Result<std::string> Run::input_lines(const ScriptOptions& options, const RunFlags& flags) {
   std::string lines = course_lines(flags, described_.script->checkpoint()) + described_.script->loop_lines();
   if (described_.data) {
-    BALEEN_TRY_ASSIGN(const std::string data, data_lines(*described_.data));
-    lines += data;
+    BALEEN_TRY_ASSIGN(data_digest_, digest_of_data(*described_.data));
+    lines += described_.data_options + data_lines(*described_.data, data_digest_);
   }
-  if (options.load.empty()) return lines + "nothing is loaded\n";
+  if (options.load.empty()) lines += "nothing is loaded\n";
   if (!options.parts.says_nothing()) lines += "of what is loaded: " + options.parts.text() + '\n';
-  const auto digest = digest_of_files(options.load);
-  return lines + (digest ? "the digest of what is loaded is " + *digest : "what is to be loaded cannot be read") + '\n';
+  if (!options.load.empty()) {
+    const auto loaded = loaded_lines(options.load);
+    lines += loaded ? *loaded : "what is to be loaded cannot be read\n";
+  }
+  const std::string text = described_.script->text_between_steps();
+  return text.empty() ? lines : lines + "the digest of the script's text is " + digest_of(text) + '\n';
 }
 
 namespace {

@@ -59,6 +59,7 @@ struct Described {
   std::unique_ptr<OpRegistry> ops;
   std::shared_ptr<Dataset> data;
   int data_number = 0;                  ///< as in LearnedRecord
+  std::string data_options;             ///< option_line of `data`
   std::vector<std::string> data_paths;  ///< files and folders that options of data sets name
   std::unique_ptr<Script> script;
 };
@@ -157,7 +158,7 @@ class Run : public TrainingRun {
   Status connect(const ScriptOptions& options, const RunFlags& flags, const Prepared& prepared, Job& job,
                  SessionOptions& session);
   /// Of what comes beside steps, of the data and of what is loaded, to compare.
-  Result<std::string> input_lines(const ScriptOptions& options, const RunFlags& flags) const;
+  Result<std::string> input_lines(const ScriptOptions& options, const RunFlags& flags);
   /// They write no file that the run reads or writes, as `options` and `flags` name them.
   Status open_monitors(const Prepared& prepared, std::uint64_t seed, const ScriptOptions& options,
                        const RunFlags& flags);
@@ -167,6 +168,8 @@ class Run : public TrainingRun {
   Status add_learned(std::map<std::string, std::string>& facts) const;
   /// Tells where what is loaded was trained on other classes or another vocabulary.
   Status compare_learned(const std::filesystem::path& path) const;
+  /// Of the files that `load` would read, to compare.
+  Result<std::string> loaded_lines(const std::filesystem::path& path) const;
   Status load_exchange(const std::string& folder, const LoadParts& parts);
   Status resume(const RunFlags& flags, const CheckpointSettings& settings, Checkpoints::Parts& parts);
   Checkpoints::Parts checkpoint_parts() const;
@@ -199,6 +202,7 @@ class Run : public TrainingRun {
   bool told_not_finite_ = false;  ///< that an evaluation was not
   bool alone_ = false;            ///< beside the run that the launcher knows of
   std::unique_ptr<Ranks> ranks_;  ///< null with one rank
+  std::string data_digest_;       ///< digest_of_data, once it is known
   std::string plan_lines_;        ///< until ranks have compared them
   Described described_;
   std::set<std::string> left_out_;  ///< programs that learn, where the run is of the others alone

@@ -42,9 +42,9 @@ std::string most_frequent(const std::vector<Told>& copies) {
 }
 
 /// One line.
-std::string text_of(const std::map<std::string, std::uint64_t>& schedules) {
+std::string text_of(const std::map<std::string, std::uint64_t>& digests) {
   std::string line;
-  for (const auto& [name, digest] : schedules) line += digest_text(digest) + ' ' + name + '\t';
+  for (const auto& [name, digest] : digests) line += digest_text(digest) + ' ' + name + '\t';
   return line;
 }
 
@@ -55,8 +55,8 @@ std::string place_of(const Session& session) {
   return line;
 }
 
-/// The first schedule in which two lines differ.
-std::string unlike_schedule(const std::string& one, const std::string& two) {
+/// The first name for which two lines have other digests.
+std::string unlike_name(const std::string& one, const std::string& two) {
   std::istringstream first(one), second(two);
   for (std::string a, b; std::getline(first, a, '\t') && std::getline(second, b, '\t');)
     if (a != b) return a.substr(a.find(' ') + 1);
@@ -149,23 +149,28 @@ Result<std::uint64_t> CopyCheck::digest(const PersistentBuffer& buffer, std::vec
   return XXH3_64bits_digest(&state);
 }
 
-/// What rank 0 says of this round: nothing, "processors", "schedule" with rank and name, "place" with rank and both
-/// lines, or the odd copy.
+/// What rank 0 says of this round: nothing, "processors", "schedule" or "inputs" with rank and name, "place" with rank
+/// and both lines, or the odd copy.
 Result<std::string> CopyCheck::verdict() {
   const Place& place = link_.place();
   if (place.rank != 0) return link_.get(key("verdict"));
   std::vector<std::string> told;
   bool is_alike = true;
   std::ostringstream text;
-  const std::string schedules = text_of(session_.schedule_digests()), here = place_of(session_);
+  const std::string schedules = text_of(session_.schedule_digests()), here = place_of(session_),
+                    inputs = text_of(session_.input_digests());
   for (int rank = 0; rank < place.ranks; ++rank) {
     BALEEN_TRY_ASSIGN(std::string of_rank, link_.get(key(std::to_string(rank))));
-    is_alike &= take_line(of_rank) == processor_;
+    const bool is_same = take_line(of_rank) == processor_;
+    is_alike &= is_same;
     const std::string own = take_line(of_rank);
-    const std::string there = take_line(of_rank);
+    const std::string there = take_line(of_rank), given = take_line(of_rank);
     // At another place schedules give other values.
     if (there != here && text.str().empty()) text << "place " << rank << '\n' << there << '\n' << here;
-    if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_schedule(schedules, own);
+    if (own != schedules && text.str().empty()) text << "schedule " << rank << ' ' << unlike_name(schedules, own);
+    // Other processors round otherwise what inputs may be made of.
+    if (is_same && given != inputs && text.str().empty())
+      text << "inputs " << rank << ' ' << unlike_name(inputs, given);
     told.push_back(std::move(of_rank));
   }
   if (const auto odd = text.str().empty() ? find_odd_copy(told) : std::nullopt) {
@@ -181,7 +186,8 @@ Result<std::string> CopyCheck::verdict() {
 Status CopyCheck::compare(bool with_copies) {
   ++round_;
   compared_ = session_.updates();
-  std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n' + place_of(session_) + '\n';
+  std::string text = processor_ + '\n' + text_of(session_.schedule_digests()) + '\n' + place_of(session_) + '\n' +
+                     text_of(session_.input_digests()) + '\n';
   for (const CopiedPiece& piece : pieces_) {
     if (!with_copies || ends_) break;
     BALEEN_TRY_ASSIGN(const std::uint64_t found, digest(*piece.buffer, nullptr));
@@ -192,6 +198,7 @@ Status CopyCheck::compare(bool with_copies) {
   if (said.empty()) return {};
   if (said.starts_with("schedule ")) return explain_schedule(said);
   if (said.starts_with("place ")) return explain_place(said);
+  if (said.starts_with("inputs ")) return explain_inputs(said);
   if (said != "processors") return explain(said);
   ends_ = true;
   if (link_.place().rank == 0)
@@ -209,6 +216,17 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
                "schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by " + when() +
                    ", so they did not train one model: their scripts differ, or the schedule depends on what is not "
                    "the same on all ranks (the time, random numbers, a file, what a callback has seen)",
+               {}};
+}
+
+Status CopyCheck::explain_inputs(const std::string& told) const {
+  std::istringstream words(told);
+  std::string word, rank, name;
+  std::getline(words >> word >> rank >> std::ws, name);
+  return Error{BALEEN_DAMAGED,
+               "program `" + name + "` was given other inputs on rank " + rank + " than on rank 0 by " + when() +
+                   ", so they did not run one program: all ranks give it the whole of the same inputs, and here these "
+                   "depend on what is not the same on all ranks (the time, an address, a file)",
                {}};
 }
 

@@ -1,6 +1,6 @@
 /// \file That ranks which hold the same piece of a tensor hold the same bits: memory that lost one, or a processor that
-/// computes wrong, would train on unseen. And that their schedules give the same values, and that they stand at the
-/// same place in the data.
+/// computes wrong, would train on unseen. And that their schedules give the same values, that their programs are given
+/// the same inputs, and that they stand at the same place in the data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -41,8 +41,9 @@ class CopyCheck {
 
   /// After every N-th update and after the last step, before they are saved: where all ranks have just met, so that
   /// none waits for one that does something else. DAMAGED with the tensor, the ranks, the first byte, and who is alone.
-  /// The same where a schedule gave other values on one rank, or where it stands at another place in the data or has
-  /// run a program that learns another number of times, which is looked at after the job's last step in any case.
+  /// The same where a schedule gave other values on one rank, or a program was given other inputs, or where it stands
+  /// at another place in the data or has run a program that learns another number of times, which is looked at after
+  /// the job's last step in any case.
   Status after_step();
   /// The same after the run of a program that learns.
   Status after_run();
@@ -59,6 +60,7 @@ class CopyCheck {
   Status explain(const std::string& told);
   Status explain_schedule(const std::string& told) const;
   Status explain_place(std::string told) const;
+  Status explain_inputs(const std::string& told) const;
 
   Session& session_;
   RankLink& link_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <limits>
@@ -22,10 +23,11 @@
 namespace baleen::app {
 namespace {
 
-constexpr std::uint64_t kFile = 256ull << 20;    ///< at most so many bytes of a file
-constexpr std::uint64_t kInFolder = 1ull << 20;  ///< and of each in a folder
-constexpr std::uint64_t kPiece = 64ull << 10;    ///< in pieces of so many, where it is longer
-constexpr std::int64_t kSampledRows = 64;        ///< of each part of a data set without a digest of its own
+constexpr std::uint64_t kFiles = 256ull << 20;  ///< at most so many bytes of what is loaded
+constexpr std::uint64_t kPiece = 64ull << 10;   ///< in pieces of so many, where it is longer
+constexpr std::int64_t kSampledRows = 64;       ///< of each part of a data set without a digest of its own
+constexpr std::int64_t kFirstRows = 16;         ///< of each part of one that has such a digest
+constexpr std::size_t kLongestOption = 200;     ///< letters of an option's value; of a longer one the digest is told
 
 class Digest {
  public:
@@ -81,6 +83,11 @@ void print_schedules(std::ostream& out, const std::string& title, const std::map
   }
 }
 
+std::string one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != text.npos; at += 2) text.replace(at, 1, "\\n");
+  return text;
+}
+
 void print_options(std::ostream& out, const UserValues& options) {
   for (const auto& [name, value] : options) out << ", " << name << " = " << value.text();
   out << '\n';
@@ -113,7 +120,7 @@ void print_parameter(std::ostream& out, const ParameterSpec& parameter) {
 
 void print_annotation(std::ostream& out, const Annotation& annotation) {
   constexpr const char* kKinds[] = {"split", "replicate", "layout"};
-  out << "annotation at " << without_folder(annotation.where) << ": " << kKinds[static_cast<int>(annotation.kind)]
+  out << "annotation at " << line_of_place(annotation.where) << ": " << kKinds[static_cast<int>(annotation.kind)]
       << " along `" << annotation.axis << "`, dimension `" << annotation.dim << "` " << annotation.number << ", of `"
       << annotation.pattern << "`\n";
 }
@@ -126,6 +133,35 @@ Result<std::string> sampled_digest(const Dataset& data) {
       BALEEN_TRY_ASSIGN(const Batch row, data.read(part, i * (rows / count), 1, BALEEN_F32));
       for (const std::vector<std::byte>& field : row) digest.add(field.data(), field.size());
     }
+  }
+  return digest.text();
+}
+
+/// Of an fp32 its sign, exponent and first digits: hosts' libraries differ in the last bits. What is close to 0 is 0.
+std::uint32_t first_bits(const std::byte* number) {
+  float value = 0;
+  std::memcpy(&value, number, sizeof value);
+  return std::abs(value) < 0x1p-20F ? 0 : std::bit_cast<std::uint32_t>(value) & 0xfff00000;
+}
+
+/// Of the first rows of both parts, in the order in which they are read. None behind them: rows may be there once.
+std::string digest_of_order(const Dataset& data) {
+  const baleen_dataset_info_t& info = data.info();
+  Digest digest;
+  const auto add = [&](const Batch& rows) {
+    for (std::uint32_t f = 0; f < info.field_count; ++f)
+      if (info.fields[f].dtype != BALEEN_F32)
+        digest.add(rows[f].data(), rows[f].size());
+      else
+        for (std::size_t at = 0; at < rows[f].size(); at += sizeof(float)) digest.add(first_bits(rows[f].data() + at));
+  };
+  for (const baleen_split_t part : {BALEEN_TRAIN, BALEEN_HELD_OUT}) {
+    const std::int64_t count = std::min(info.rows[part], kFirstRows);
+    if (count == 0) continue;
+    if (const auto read = data.read(part, 0, count, BALEEN_F32))
+      add(*read);
+    else
+      digest.add(std::string("cannot be read"));  // which ends the run where it comes to them
   }
   return digest.text();
 }
@@ -185,7 +221,7 @@ std::string job_lines(const Job& job, std::int64_t steps) {
   return out.str();
 }
 
-Result<std::string> data_lines(const Dataset& data) {
+std::string data_lines(const Dataset& data, const std::string& digest) {
   const baleen_dataset_info_t& info = data.info();
   std::ostringstream out;
   out << "the data has " << info.rows[BALEEN_TRAIN] << " rows to train on and " << info.rows[BALEEN_HELD_OUT]
@@ -195,35 +231,62 @@ Result<std::string> data_lines(const Dataset& data) {
     out << "field `" << field.name << "` is " << type_text(field.dtype, Shape(field.shape, field.shape + field.rank))
         << '\n';
   }
-  std::string digest;
-  if (const auto own = data.extension<baleen_data_digest_t>(BALEEN_DATA_DIGEST); own && own->digest) {
-    std::uint64_t number = 0;
-    if (own->digest(data.handle(), &number) != BALEEN_OK) return data.failure();
-    digest = digest_text(number);
-  } else {
-    BALEEN_TRY_ASSIGN(digest, sampled_digest(data));
-  }
   out << "the digest of the data's content is " << digest << '\n';
+  if (has_digest(data)) out << "the digest of its first rows, as they are read, is " << digest_of_order(data) << '\n';
   return out.str();
 }
 
-Result<std::string> digest_of_files(const std::filesystem::path& path) {
-  std::error_code failure;
+bool has_digest(const Dataset& data) {
+  const auto own = data.extension<baleen_data_digest_t>(BALEEN_DATA_DIGEST);
+  return own && own->digest;
+}
+
+Result<std::string> digest_of_data(const Dataset& data) {
+  if (!has_digest(data)) return sampled_digest(data);
+  const auto own = data.extension<baleen_data_digest_t>(BALEEN_DATA_DIGEST);
+  std::uint64_t number = 0;
+  if (own->digest(data.handle(), &number) != BALEEN_OK) return data.failure();
+  return digest_text(number);
+}
+
+std::string option_line(const MemberSpec& data, const Descriptor& descriptor) {
+  std::string line = "the data is `" + descriptor.name + "`";
+  for (const auto& [name, value] : data.options) {
+    const Option* const option = descriptor.find(name);
+    if (option && (option->path() || option->per_host() || option->threads())) continue;
+    const std::string text = value.text();
+    line += ", " + name + " = " + (text.size() > kLongestOption ? "of the digest " + digest_of(text) : one_line(text));
+  }
+  return line + '\n';
+}
+
+Result<std::string> digest_of_file(const std::filesystem::path& path) {
   Digest digest;
-  if (!std::filesystem::is_directory(path, failure)) {
-    BALEEN_TRY(add_file(path, kFile, digest));
-    return digest.text();
-  }
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, failure))
-    if (entry.is_regular_file(failure)) files.push_back(entry.path());
-  if (failure) return Error{BALEEN_IO, failure.message(), path.string()};
-  std::ranges::sort(files);
-  for (const auto& file : files) {
-    digest.add(file.lexically_relative(path).string());
-    BALEEN_TRY(add_file(file, kInFolder, digest));
-  }
+  BALEEN_TRY(add_file(path, kFiles, digest));
   return digest.text();
+}
+
+Result<std::string> file_lines(const std::filesystem::path& folder, std::vector<std::filesystem::path> files) {
+  std::ranges::sort(files);
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t all = 0;
+  std::error_code failure;
+  for (const auto& file : files) {
+    sizes.push_back(std::filesystem::file_size(file, failure));
+    if (failure) return Error{BALEEN_IO, failure.message(), file.string()};
+    all += sizes.back();
+  }
+  const double share =
+      std::min(1.0, static_cast<double>(kFiles) / static_cast<double>(std::max<std::uint64_t>(all, 1)));
+  std::string lines;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto most = all <= kFiles ? sizes[i] : static_cast<std::uint64_t>(static_cast<double>(sizes[i]) * share);
+    Digest digest;
+    BALEEN_TRY(add_file(files[i], std::max(most, kPiece), digest));
+    lines += "of what is loaded, `" + files[i].lexically_relative(folder).string() + "` has the digest " +
+             digest.text() + '\n';
+  }
+  return lines;
 }
 
 }  // namespace baleen::app

@@ -12,8 +12,11 @@ struct LineDifference {
   std::string one, two;    ///< the lines; "nothing more" where a text has ended
 };
 
-/// "train.lua:12 (loss)": a place in a script without its folder, which hosts may have anywhere.
-inline std::string without_folder(const std::string& place) { return place.substr(place.rfind('/') + 1); }
+/// "line 12 (loss)" of the place "a/train.lua:12 (loss)": hosts may have a script anywhere, under any name.
+inline std::string line_of_place(const std::string& place) {
+  const std::size_t file = place.rfind('/') + 1, colon = place.find(':', file);
+  return colon == place.npos ? place.substr(file) : "line " + place.substr(colon + 1);
+}
 
 /// Nothing where the texts have the same lines.
 inline std::optional<LineDifference> first_difference(const std::string& one, const std::string& two) {

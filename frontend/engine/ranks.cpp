@@ -26,7 +26,7 @@ std::string ops_of(const std::string& name, const Graph& graph) {
   for (std::string line; std::getline(lines, line);) {
     // What is behind the last two blanks is the op's place in the script.
     if (const std::size_t place = line.rfind("  "); place != line.npos)
-      line = line.substr(0, place + 2) + without_folder(line.substr(place + 2));
+      line = line.substr(0, place + 2) + line_of_place(line.substr(place + 2));
     text += name + " graph, op " + std::to_string(++number) + ": " + line + '\n';
   }
   return text;
@@ -128,6 +128,28 @@ Status Ranks::compare(const Job& job, const std::string& before, const std::stri
       "its job is not " + whose_job + ": " +
       (differ ? "`" + differ->one + "` here and `" + differ->two + "` there" : "only in what is not printed") +
       "; script, data and what is loaded must be the same for every rank");
+}
+
+void Ranks::tell_other_builds(const std::vector<Descriptor>& plugins, const Log& log) {
+  const std::vector<int>& hosts = place().host_of_rank;
+  if (hosts.empty() || hosts.front() == hosts.back()) return;
+  if (place().rank != 0 && (place().local_rank != 0 || place().host_index == hosts.front())) return;
+  std::string builds;
+  for (const Descriptor& one : plugins) {
+    const auto digest = digest_of_file(one.file);
+    builds += title_of(one) + '\n' + (digest ? *digest : "unknown") + '\n';
+  }
+  if (place().rank == 0) return static_cast<void>(link_.put("job.builds", builds));
+  const auto first = link_.get("job.builds"), whose_job = link_.get("job.host");
+  if (!first || !whose_job) return;  // which the next word to the launcher tells
+  std::istringstream here(builds), there(*first);
+  std::string unlike, title, own, other;
+  while (std::getline(here, title) && std::getline(here, own) && std::getline(there, other) &&
+         std::getline(there, other))
+    if (own != other) unlike += (unlike.empty() ? "" : ", ") + title;
+  if (!unlike.empty())
+    log.warning("of one version, and another build here (" + place().host + ") than on " + *whose_job + ": " + unlike +
+                "; what other sources compute is not compared: have one build on all hosts, or raise the version");
 }
 
 std::string plan_lines(const Plan& plan) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "compiler/plan/job.hpp"
 #include "compiler/plan/plan.hpp"
@@ -39,6 +41,9 @@ class Ranks {
   /// in which a rank differs from rank 0. What ranks do alike (programs, collectives, the default loop) follows from
   /// it.
   Status compare(const Job& job, const std::string& before, const std::string& after);
+  /// Warns where another host has other files of these plugins, which are of the versions that rank 0's are: they may
+  /// be made from other sources, or only elsewhere. Behind `compare`.
+  void tell_other_builds(const std::vector<Descriptor>& plugins, const Log& log);
   /// That every rank has made the same plan of it (plan_lines): another build of a plugin, or a strategy that is not
   /// alike everywhere, may not have.
   Status compare_plan(const std::string& lines);

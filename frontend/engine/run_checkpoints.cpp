@@ -12,6 +12,7 @@
 #include "frontend/checkpoint/parameter_file.hpp"
 #include "frontend/checkpoint/tensor_files.hpp"
 #include "frontend/engine/assembly.hpp"
+#include "frontend/engine/job_facts.hpp"
 #include "frontend/exchange/model_folder.hpp"
 #include "frontend/lua/script_error.hpp"
 
@@ -88,6 +89,18 @@ CheckpointFacts with_run(CheckpointFacts facts, const ScriptOptions& options, co
   return facts;
 }
 
+/// Of which tensors become which parameters, and how; sizes come from the model's config.
+std::string digest_of_rules(const ModelMap& map) {
+  std::string text = map.prefix + '\n';
+  for (const TensorRule& rule : map.rules) {
+    text += rule.ours + ' ' + rule.form + ' ' + rule.stack + ' ' + rule.padded;
+    for (const auto& [letter, size] : rule.sizes) text += std::string(" ") + letter + std::to_string(size);
+    for (const std::string& theirs : rule.theirs) text += ' ' + theirs;
+    text += '\n';
+  }
+  return digest_of(text);
+}
+
 Result<std::optional<CheckpointSettings>> settings_of(const Setup& setup, const Script& script,
                                                       const std::string& job_where) {
   const Manifest& manifest = setup.manifest;
@@ -130,6 +143,32 @@ Status Run::load(const std::filesystem::path& path, const LoadParts& parts) {
   BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, "", "--load"));
   BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(path.string(), path, format));
   return load_parameters_of(format, *found, checkpoint_parts(), parts);
+}
+
+Result<std::string> Run::loaded_lines(const std::filesystem::path& path) const {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(path, failure)) {
+    BALEEN_TRY_ASSIGN(const std::string digest, digest_of_file(path));
+    return "the digest of what is loaded is " + digest + '\n';
+  }
+  BALEEN_TRY_ASSIGN(const bool is_model, described_.script->is_model(path.string()));
+  if (is_model) {
+    MapRequest request;
+    request.path = path.string();
+    BALEEN_TRY_ASSIGN(const ModelMap map, described_.script->model_map(request));
+    BALEEN_TRY_ASSIGN(const ModelFiles files, described_.script->model_files(path.string()));
+    BALEEN_TRY_ASSIGN(const std::string lines, file_lines(path, {files.files.begin(), files.files.end()}));
+    return "what is loaded is read by the map `" + map.name + "`, head `" + map.head + "`, rules of the digest " +
+           digest_of_rules(map) + '\n' + lines;
+  }
+  BALEEN_TRY_ASSIGN(const ShardFormat format, ShardFormat::find(setup_.registry, "", "--load"));
+  BALEEN_TRY_ASSIGN(const auto found, find_checkpoint(path.string(), path, format));
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(*found, failure))
+    if (entry.is_regular_file(failure) && !entry.path().filename().string().starts_with('.'))
+      files.push_back(entry.path());
+  if (failure) return Error{BALEEN_IO, failure.message(), found->string()};
+  return file_lines(*found, std::move(files));
 }
 
 Status Run::compare_learned(const std::filesystem::path& path) const {
@@ -203,6 +242,11 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   };
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
   BALEEN_TRY(add_learned(parts.facts));
+  // No rows are read for it: a data set may be one that passes.
+  if (described_.data && data_digest_.empty() && speaks() && has_digest(*described_.data)) {
+    BALEEN_TRY_ASSIGN(data_digest_, digest_of_data(*described_.data));
+  }
+  if (!data_digest_.empty()) parts.facts["data_hash"] = data_digest_;
   if (!flags.resume.empty()) BALEEN_TRY(resume(flags, settings.value_or(CheckpointSettings()), parts));
   if (!settings) return {};
   BALEEN_TRY_ASSIGN(checkpoints_, Checkpoints::create(*settings, std::move(parts)));

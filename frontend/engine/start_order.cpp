@@ -66,7 +66,7 @@ class Lister {
     SharedStarts& starts = starts_[circle];
     starts.ranks = circle.ranks;
     starts.messages = circle.messages;
-    std::string text = std::string(collective_name(call.op)) + " at " + without_folder(call.where) + " (collective " +
+    std::string text = std::string(collective_name(call.op)) + " at " + line_of_place(call.where) + " (collective " +
                        std::to_string(starts.texts.size() + 1) + " of these ranks)";
     if (circle.messages) {
       const bool sends = call.op == BALEEN_SEND;

@@ -168,6 +168,7 @@ Status LuaState::load(const std::filesystem::path& file, const std::string& chun
     return invalid("is text in UTF-16; save it in UTF-8", file.string());
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark
   if (text.starts_with("#!")) text[0] = text[1] = '-';
+  if (is_users(chunk_name.c_str())) user_text_ += text + '\n';
   const int status = luaL_loadbufferx(state_, text.data(), text.size(), chunk_name.c_str(), "t");
   if (status == LUA_OK) {
     lua_Debug activation{};

@@ -46,6 +46,8 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   static LuaState& of(lua_State* L) { return **static_cast<LuaState**>(lua_getextraspace(L)); }
   const Options& options() const { return options_; }
 
+  /// The user's files that were loaded, in their order.
+  const std::string& user_text() const { return user_text_; }
   /// Pushes the chunk of a text file. `chunk_name` begins with '@' for the user's files, with '=' for the
   /// library's. The error is what the file lacks, or the first syntax error.
   Status load(const std::filesystem::path& file, const std::string& chunk_name);
@@ -117,6 +119,7 @@ class LuaState : public std::enable_shared_from_this<LuaState> {
   bool is_limited_ = false;
   std::uint64_t held_ = 0;                          ///< bytes
   std::map<std::string, std::string> chunk_names_;  ///< by the form that Lua shortens for its messages
+  std::string user_text_;
   std::string raised_text_;
   Error raised_;
   Error failure_;

@@ -1,6 +1,7 @@
 /// \file Loading a script, and running its loops.
 #include "frontend/lua/script.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -22,6 +23,26 @@ LuaState::Options state_options(const ScriptOptions& given, const std::filesyste
   options.warn = given.warn;
   options.stuck = given.stuck;
   return options;
+}
+
+/// Without comments, and without what is quoted on one line and has a slash.
+std::string without_paths(std::string_view text) {
+  std::string kept;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    const std::size_t line_end = std::min(text.find('\n', at), text.size());
+    end = at + 1;
+    if (text.substr(at).starts_with("--")) {
+      end = line_end;
+      continue;
+    }
+    if (text[at] == '\'' || text[at] == '"') {
+      while (end < line_end && text[end] != text[at]) end += text[end] == '\\' ? 2 : 1;
+      end = end < line_end ? end + 1 : at + 1;
+    }
+    const std::string_view part = text.substr(at, end - at);
+    if (part != "\r" && part.find('/', 1) == part.npos) kept += part;
+  }
+  return kept;
 }
 
 void print_line(std::string_view line) {
@@ -221,6 +242,12 @@ std::string Script::loop_lines() const {
   for (const char* const name : {"loop", "on_step", "on_evaluate"})
     lines += "the job has " + std::string(impl_->has(name) ? "" : "no ") + "`" + name + "`\n";
   return lines;
+}
+
+std::string Script::text_between_steps() const {
+  for (const char* const name : {"loop", "on_step", "on_evaluate"})
+    if (impl_->has(name)) return without_paths(impl_->state->user_text());
+  return {};
 }
 
 std::string Script::between_steps() const {

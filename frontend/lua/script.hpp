@@ -74,6 +74,9 @@ class Script {
 
   /// What the training loop does beside steps, a line each: evaluations, text that it writes, functions of the user's.
   std::string loop_lines() const;
+  /// Where functions of the job's run between steps: the user's files that were loaded, without comments and without
+  /// what stands between quotes and has a slash, which may be a path of this host's. Else empty.
+  std::string text_between_steps() const;
   /// What of the user's own runs between steps, for messages: "in on_step (train.lua:7)"; empty: nothing does.
   std::string between_steps() const;
   /// From here on math.random draws what it draws in each run of the job that has updated parameters so often.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -10,19 +11,29 @@
 namespace baleen::launchers {
 namespace {
 
-std::string next_line(std::istringstream& text) {
-  std::string line;
-  return std::getline(text, line) ? line : "nothing";
+/// Lines "key = value" by key; the version, which has none, comes first.
+std::map<std::string, std::string> lines_by_key(const std::string& text) {
+  std::map<std::string, std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) {
+    const std::size_t key = line.find(" = ");
+    lines[key == line.npos ? "" : line.substr(0, key)] = line;
+  }
+  return lines;
 }
 
-/// The first line in which two texts differ.
+/// The first key whose lines differ, or that one of two texts lacks.
 std::string first_difference(const std::string& theirs, const std::string& ours) {
-  std::istringstream a(theirs), b(ours);
-  while (a && b) {
-    const std::string x = next_line(a), y = next_line(b);
-    if (x != y) return "`" + x + "` there and `" + y + "` on the first host";
+  auto there = lines_by_key(theirs);
+  const auto here = lines_by_key(ours);
+  for (const auto& [key, line] : here) there.try_emplace(key);
+  for (const auto& [key, line] : there) {
+    const auto own = here.find(key);
+    if (own == here.end()) return "`" + line + "` there and no `" + key + "` on the first host";
+    if (line.empty()) return "no `" + key + "` there and `" + own->second + "` on the first host";
+    if (line != own->second) return "`" + line + "` there and `" + own->second + "` on the first host";
   }
-  return "nothing";
+  return "the order of its lines";
 }
 
 }  // namespace

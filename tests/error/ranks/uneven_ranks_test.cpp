@@ -135,6 +135,20 @@ TEST_F(UnevenRanks, AProgramsScheduleParts) {
          "step 2");
 }
 
+/// The callback is the same on all ranks; what it gives a program is made of what is not.
+TEST_F(UnevenRanks, OneIsGivenOtherInputs) {
+  const ProcessResult result =
+      run(2, odd("summary",
+                 "batch = 6,\n  programs = { twice = { inputs = { x = { dtype = 'fp32', shape = { 2 } } },\n"
+                 "    run = function(t) return { y = t.x * 2 } end } },\n"
+                 "  on_step = function(info, run)\n"
+                 "    run:run('twice', { x = { 1, points.summary == 'other' and 2 or 3 } })\n  end"));
+  EXPECT_EQ(result.exit_code, 6) << result.err;
+  EXPECT_NE(result.err.find("program `twice` was given other inputs on rank 1 than on rank 0 by step 2"),
+            std::string::npos)
+      << result.err;
+}
+
 /// The plans are alike; how the script drives them is not.
 class RanksApart : public UnevenRanks {
  protected:

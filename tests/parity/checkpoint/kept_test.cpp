@@ -94,6 +94,22 @@ TEST(Kept, WhatHasChangedIsSaid) {
         "steps has changed since the checkpoint was saved: 12 -> 14", "the manifest has changed since"})
     EXPECT_NE(again.err.find(said), std::string::npos) << said << " in " << again.err;
   EXPECT_EQ(again.err.find("seed has changed"), std::string::npos) << again.err;
+  EXPECT_EQ(again.err.find("the data's content"), std::string::npos) << again.err;
+}
+
+/// Of as many rows, so that nothing else tells it.
+TEST(Kept, OtherTextOfTheSameLengthIsSaid) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_saved({"", {}}, in_folder(folder / "a")).exit_code, 0);
+  std::string text = read_file(source_dir() + "/tests/golden/whales.txt");
+  const std::size_t at = text.find('e', text.size() / 3);
+  text[at] = 'a';
+  const std::string other = folder.write("other.txt", text);
+  const ProcessResult again =
+      run_saved({"", {}}, in_folder(folder / "a"), {"--resume", "auto", "--steps", "14"}, {"--data", other});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_NE(again.err.find("the data's content has changed since the checkpoint was saved"), std::string::npos)
+      << again.err;
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ const std::multimap<std::string, Stated>& stated() {
       {"connections to a rank's port", {"transports/ucx/tls_meeting.cpp", "kStrangersTime = 5s", "5 s"}},
       {"connections to rank 0's port", {"transports/nccl/hub.cpp", "kMostStrangers = 64;", "64"}},
       {"connections to rank 0's port", {"transports/nccl/hub.cpp", "kStrangersTime = 5;", "5 s"}},
-      {"digests of data and files", {"frontend/engine/job_facts.cpp", "kFile = 256ull << 20;", "256 MiB"}},
+      {"digests of data and files", {"frontend/engine/job_facts.cpp", "kFiles = 256ull << 20;", "256 MiB"}},
       {"`memory_mb` of a checkpoint", {"frontend/checkpoint/settings.cpp", "\"memory_mb\"", "`memory_mb`"}},
   };
   return all;

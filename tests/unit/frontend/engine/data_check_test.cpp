@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "frontend/engine/copy_check.hpp"
+#include "frontend/engine/job_facts.hpp"
+#include "frontend/engine/line_difference.hpp"
 #include "frontend/engine/memory_check.hpp"
 #include "unit/core/launch/sample.hpp"
 #include "unit/core/runtime/small_job.hpp"
@@ -47,6 +49,23 @@ TEST_F(DataCheckTest, FindsEveryBitOfAPluginsSeed) {
         << found.error().message;
     EXPECT_TRUE(check.compare());
   }
+}
+
+/// What one plugin reads in another order has the same content.
+TEST_F(DataCheckTest, RanksCompareTheOrderOfRows) {
+  const auto lines_with = [&](std::uint64_t seed) {
+    test::JobOptions options;
+    options.data_seed = seed;
+    const test::SmallRun made(folder_, options);
+    EXPECT_TRUE(made.status) << made.status.error().text();
+    const Dataset& data = *made.session->data();
+    return data_lines(data, *digest_of_data(data));
+  };
+  const std::string one = lines_with(kDataSeed), two = lines_with(kDataSeed + 1);
+  EXPECT_EQ(one, lines_with(kDataSeed));
+  const auto differ = first_difference(one, two);
+  ASSERT_TRUE(differ);
+  EXPECT_TRUE(differ->one.starts_with("the digest of its first rows, as they are read, is ")) << differ->one;
 }
 
 TEST_F(DataCheckTest, LooksAfterEveryNthStep) {

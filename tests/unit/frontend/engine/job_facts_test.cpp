@@ -8,13 +8,14 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "frontend/engine/line_difference.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace baleen::app {
 namespace {
 
 std::string digest(const std::string& path) {
-  const auto found = digest_of_files(path);
+  const auto found = digest_of_file(path);
   EXPECT_TRUE(found) << found.error().text();
   return found ? *found : "";
 }
@@ -57,23 +58,75 @@ TEST_F(DigestOfFiles, OfLongOnesLooksAtPiecesAllOver) {
   EXPECT_NE(digest_with(1), first);
 }
 
-TEST_F(DigestOfFiles, OfAFolderHasTheNames) {
-  const std::string one = folder_ / "one", two = folder_ / "two";
-  for (const std::string& path : {one, two}) {
-    std::filesystem::create_directories(path + "/deep");
-    std::ofstream(path + "/a") << "text";
-    std::ofstream(path + "/deep/b") << "more";
+TEST_F(DigestOfFiles, AreOfThoseThatAreLoadedEachWithItsName) {
+  std::filesystem::create_directories(folder_ / "one");
+  const std::vector<std::filesystem::path> files{folder_.write("one/b", "more"), folder_.write("one/a", "text")};
+  const auto lines = file_lines(folder_ / "one", files);
+  ASSERT_TRUE(lines) << lines.error().text();
+  EXPECT_TRUE(lines->starts_with("of what is loaded, `a` has the digest ")) << *lines;
+  EXPECT_NE(lines->find("\nof what is loaded, `b` has the digest "), std::string::npos) << *lines;
+  folder_.write("one/.lock", "12345");
+  EXPECT_EQ(*file_lines(folder_ / "one", files), *lines);
+  folder_.write("one/a", "tent");
+  EXPECT_NE(*file_lines(folder_ / "one", files), *lines);
+}
+
+/// As much is looked at as of one file.
+TEST_F(DigestOfFiles, OfSeveralAreOfAllTheirBytesWhereThatIsNotTooMuch) {
+  const std::string large = folder_.write("large", std::string(8 << 20, 'a')), small = folder_.write("small", "b");
+  const auto lines = [&] { return *file_lines(folder_.path(), {large, small}); };
+  const std::string before = lines();
+  for (const std::uint64_t at : {(std::uint64_t{3} << 20) + 300'000, (std::uint64_t{5} << 20) + 123'456}) {
+    change(large, at);
+    EXPECT_NE(lines(), before) << at;
+    std::fstream(large, std::ios::in | std::ios::out).seekp(static_cast<std::streamoff>(at)).put('a');
+    EXPECT_EQ(lines(), before) << at;
   }
-  EXPECT_EQ(digest(one), digest(two));
-  std::filesystem::rename(two + "/a", two + "/c");
-  EXPECT_NE(digest(one), digest(two));
-  std::filesystem::rename(two + "/c", two + "/a");
-  std::ofstream(two + "/deep/b") << "less";
-  EXPECT_NE(digest(one), digest(two));
+}
+
+TEST_F(DigestOfFiles, ShareWhatIsLookedAtBySize) {
+  const std::string one = folder_.write("one", ""), two = folder_.write("two", "");
+  for (const std::string& path : {one, two}) std::filesystem::resize_file(path, 384ull << 20);
+  const auto lines = [&] { return *file_lines(folder_.path(), {one, two}); };
+  const std::string before = lines();
+  std::string seen;
+  for (std::uint64_t i = 0; i < 6; ++i) {  // of each 192 KiB 64 are looked at
+    const std::string& changed = i % 2 == 0 ? one : two;
+    change(changed, i * (17ull << 20));
+    if (lines() != before) seen += std::to_string(i);
+    std::ofstream(changed).close();
+    std::filesystem::resize_file(changed, 384ull << 20);
+  }
+  EXPECT_EQ(seen, "03");
+}
+
+TEST(OptionLine, LeavesOutPathsAndAbbreviates) {
+  Descriptor descriptor;
+  descriptor.name = "rows";
+  Option path;
+  path.name = "path";
+  path.flags = BALEEN_OPTION_PATH;
+  descriptor.options = {path};
+  MemberSpec data;
+  data.options["path"].data = std::string("/somewhere/rows.csv");
+  data.options["shuffle"].data = false;
+  data.options["rows"].data = NumberTable{std::vector<double>(300, 0.5), 100, 3};
+  const std::string line = option_line(data, descriptor);
+  EXPECT_TRUE(line.starts_with("the data is `rows`, rows = of the digest ")) << line;
+  EXPECT_TRUE(line.ends_with(", shuffle = false\n")) << line;
+  std::get<NumberTable>(data.options["rows"].data).numbers[200] = 0.25;
+  EXPECT_NE(option_line(data, descriptor), line);
+}
+
+TEST(Places, AreComparedByTheirLines) {
+  EXPECT_EQ(line_of_place("/home/a/train.lua:12 (loss)"), "line 12 (loss)");
+  EXPECT_EQ(line_of_place("other.lua:12 (loss)"), line_of_place("b/train.lua:12 (loss)"));
+  EXPECT_NE(line_of_place("train.lua:13"), line_of_place("train.lua:12"));
+  EXPECT_EQ(line_of_place(""), "");
 }
 
 TEST_F(DigestOfFiles, NamesWhatCannotBeRead) {
-  const auto none = digest_of_files(folder_ / "absent");
+  const auto none = digest_of_file(folder_ / "absent");
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().text().find("absent"), std::string::npos) << none.error().text();
 }

@@ -50,10 +50,10 @@ TEST(SharedStarts, AreListedByGroupInTheOrderOfTheirBeginning) {
   const auto all = shared_starts({{"train", &train}, {"evaluate", &evaluate}}, kMesh, 1);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(lines_of(all, {1, 3}),
-            (std::vector<std::string>{"all_reduce at a.lua:3 (collective 2 of these ranks) in `train`",
-                                      "all_reduce at a.lua:1 (collective 1 of these ranks) in `train`",
-                                      "reduce at a.lua:4 (collective 3 of these ranks) in `evaluate`"}));
-  const std::string gather = "all_gather at a.lua:2 (collective 1 of these ranks) in `train`";
+            (std::vector<std::string>{"all_reduce at line 3 (collective 2 of these ranks) in `train`",
+                                      "all_reduce at line 1 (collective 1 of these ranks) in `train`",
+                                      "reduce at line 4 (collective 3 of these ranks) in `evaluate`"}));
+  const std::string gather = "all_gather at line 2 (collective 1 of these ranks) in `train`";
   EXPECT_EQ(lines_of(all, {0, 1}), (std::vector<std::string>{gather, gather}));
 }
 

@@ -125,7 +125,20 @@ TEST_F(RemoteHostsTest, WithAnotherManifestAreToldTheDifference) {
             "`mesh.data = 4` on the first host; every host needs the same");
   const auto again = enter(1);  // with the right one it may come back
   join(*again, options.meeting.facts + "compute.threads = 2\n");
-  EXPECT_NE(heard(*again).value.find("`compute.threads = 2` there and `nothing` on the first host"), std::string::npos);
+  EXPECT_NE(heard(*again).value.find("`compute.threads = 2` there and no `compute.threads` on the first host"),
+            std::string::npos);
+}
+
+/// A line that one has more moves no other one into its place.
+TEST_F(RemoteHostsTest, WithAKeyTooFewAreToldThatKey) {
+  options.meeting.facts = "version 1\ncompute.threads = 2\nmesh.data = 4\n";
+  const auto b = enter(1);
+  join(*b, "version 1\nmesh.data = 4\n");
+  EXPECT_NE(heard(*b).value.find("than the first host's: no `compute.threads` there and `compute.threads = 2` on the "),
+            std::string::npos);
+  const auto c = enter(2);
+  join(*c, "version 2\nmesh.data = 5\n");
+  EXPECT_NE(heard(*c).value.find("`version 2` there and `version 1` on the first host"), std::string::npos);
 }
 
 TEST_F(RemoteHostsTest, MayLeaveAndComeBackBeforeTheStart) {
