@@ -32,9 +32,9 @@ double tolerance(baleen_dtype_t coarsest) {
 Status Session::Impl::add_held_out(JobProgram& found, const HeldOutRows& read, HeldOutSums& to) {
   const BatchShare& share = shares.at(found.name);
   Program& program = found.program;
-  BALEEN_TRY_ASSIGN(Batch batch,
-                    data->read(BALEEN_HELD_OUT, 0, padded_rows(share.rows(), read.from, read.real, read.filler),
-                               options.dtype));
+  BALEEN_TRY_ASSIGN(
+      Batch batch,
+      data->read(BALEEN_HELD_OUT, 0, padded_rows(share.rows(), read.from, read.real, read.filler), options.dtype));
   BALEEN_TRY(put_batch(program, share, std::move(batch)));
   BALEEN_TRY(run(program, static_cast<std::uint64_t>(steps_done)));
   BALEEN_TRY_ASSIGN(const Facts facts, means(program));
@@ -48,8 +48,8 @@ Status Session::Impl::add_held_out(JobProgram& found, const HeldOutRows& read, H
   return {};
 }
 
-/// A program's shapes are fixed: the last `rest` rows are filled up with the row `filler`, and a batch of that row alone
-/// says what to take off again.
+/// A program's shapes are fixed: the last `rest` rows are filled up with the row `filler`, and a batch of that row
+/// alone says what to take off again.
 Result<HeldOutSums> Session::Impl::short_batch(JobProgram& found, std::int64_t from, std::int64_t rest,
                                                std::int64_t filler) {
   const double others = static_cast<double>(options.batch - rest) / static_cast<double>(options.batch);
@@ -59,9 +59,9 @@ Result<HeldOutSums> Session::Impl::short_batch(JobProgram& found, std::int64_t f
   return sums;
 }
 
-/// Finds which of the results are no sums over rows: where they are, a batch comes to the same whatever it was filled up
-/// with. A statistic over the batch (batch normalisation, a contrastive loss) makes it another one. All ranks find the
-/// same.
+/// Finds which of the results are no sums over rows: where they are, a batch comes to the same whatever it was filled
+/// up with. A statistic over the batch (batch normalisation, a contrastive loss) makes it another one. All ranks find
+/// the same.
 Status Session::Impl::find_no_sums(JobProgram& found, std::int64_t from, std::int64_t rest, const HeldOutSums& sums) {
   BALEEN_TRY_ASSIGN(const HeldOutSums others, short_batch(found, from, rest, 0));
   no_sums.emplace();
@@ -70,8 +70,8 @@ Status Session::Impl::find_no_sums(JobProgram& found, std::int64_t from, std::in
   return {};
 }
 
-/// The rows behind the last whole batch. For results that are no sums over rows they are left out, and where there is no
-/// whole batch they count as they are, filled up.
+/// The rows behind the last whole batch. For results that are no sums over rows they are left out, and where there is
+/// no whole batch they count as they are, filled up.
 Status Session::Impl::add_short_batch(Session& session, JobProgram& found, std::int64_t rows, HeldOutSums& to) {
   const std::int64_t size = options.batch, rest = rows % size, from = rows - rest;
   BALEEN_TRY_ASSIGN(const HeldOutSums sums, short_batch(found, from, rest, rows - 1));
@@ -110,8 +110,7 @@ Result<Facts> Session::evaluate(std::int64_t batches) {
   // Spread evenly over the part where only some batches are read.
   for (std::int64_t b = 0; b < count; ++b)
     BALEEN_TRY(impl.add_held_out(*found, {b * whole / count * size, size, rows - 1, 1}, sums));
-  if (rows % size > 0 && (batches == 0 || batches > whole))
-    BALEEN_TRY(impl.add_short_batch(*this, *found, rows, sums));
+  if (rows % size > 0 && (batches == 0 || batches > whole)) BALEEN_TRY(impl.add_short_batch(*this, *found, rows, sums));
   Facts result;
   std::vector<Fact> told;
   for (const auto& [name, sum] : sums.sums) {

@@ -52,7 +52,8 @@ struct Session::Impl : JobPrograms {
   std::unique_ptr<BatchReader> reader;
   Count steps_done, position;  ///< the second: the row of the train stream that comes next
   Facts last;
-  std::optional<std::set<std::string>> no_sums;  ///< of what evaluate tells, what is no sum over rows; not known at first
+  std::optional<std::set<std::string>>
+      no_sums;  ///< of what evaluate tells, what is no sum over rows; not known at first
   std::vector<std::int64_t> segment_ns;
   std::vector<SpanRecord> spans;
   OutputNumbers numbers;

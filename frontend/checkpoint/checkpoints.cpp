@@ -94,12 +94,12 @@ Status Checkpoints::meet() {
   return parts_.link ? check_shared_folder() : Status();
 }
 
-/// What other runs have saved in the folder stays, and counts neither among what is kept nor as the best. A run that goes
-/// on from another folder's checkpoint is such a run too.
+/// What other runs have saved in the folder stays, and counts neither among what is kept nor as the best. A run that
+/// goes on from another folder's checkpoint is such a run too.
 void Checkpoints::begin_line() {
   std::error_code failure;
-  const bool is_own = !parts_.resumed_from.empty() &&
-                      fs::equivalent(parts_.resumed_from.parent_path(), root_.folder(), failure);
+  const bool is_own =
+      !parts_.resumed_from.empty() && fs::equivalent(parts_.resumed_from.parent_path(), root_.folder(), failure);
   const std::size_t others = root_.begin_line(is_own ? std::optional(parts_.session.progress()) : std::nullopt);
   if (others > 0 && !is_own)
     parts_.log.warning(root_.folder().string() + ": holds checkpoints of another run (" + std::to_string(others) +

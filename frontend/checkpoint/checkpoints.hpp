@@ -32,10 +32,10 @@ class Checkpoints {
     RankLink* link = nullptr;  ///< with several ranks
     Mesh mesh = {};            ///< without axes: one rank
     Coordinates at = {};
-    std::function<Status()> intact = {};  ///< OK where memory and copies are right; all ranks ask; none: not known
-    CheckpointFacts facts = {};           ///< of the job: what is compared when it is resumed
+    std::function<Status()> intact = {};      ///< OK where memory and copies are right; all ranks ask; none: not known
+    CheckpointFacts facts = {};               ///< of the job: what is compared when it is resumed
     std::filesystem::path resumed_from = {};  ///< the checkpoint that the session goes on from; empty: none
-    bool signals = false;                 ///< SIGINT and SIGTERM of this process end the run after a step, saved
+    bool signals = false;                     ///< SIGINT and SIGTERM of this process end the run after a step, saved
   };
 
   /// Finds the plugin; makes and locks the folder; every host must see what the first makes there.

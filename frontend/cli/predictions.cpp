@@ -133,8 +133,7 @@ void Predictions::add_numbers(const std::string& name, const HostTensor& tensor,
   if (plain.size() == 1) {
     to.push_back({name, json[0], plain[0]});
   } else if (format_ == PredictionFormat::csv && shape.size() == 1) {
-    for (std::size_t i = 0; i < plain.size(); ++i)
-      to.push_back({name + "_" + std::to_string(i + 1), {}, plain[i]});
+    for (std::size_t i = 0; i < plain.size(); ++i) to.push_back({name + "_" + std::to_string(i + 1), {}, plain[i]});
   } else {
     const std::string text = nested(json, shape);
     to.push_back({name, text, text});

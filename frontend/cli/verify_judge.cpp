@@ -135,8 +135,8 @@ class Judge {
     return true;
   }
 
-  /// In the step that is compared, or behind the last one. Where the ranks' gradients are not followed, what an update made
-  /// of noise is in all that comes later.
+  /// In the step that is compared, or behind the last one. Where the ranks' gradients are not followed, what an update
+  /// made of noise is in all that comes later.
   bool is_noise(Record::List list, const std::string& name, std::size_t i) const {
     if (noise_until_now_.empty()) return false;
     if (list == Record::gradients && updates_.judges_all()) return noise_.holds(name, i);
@@ -495,8 +495,8 @@ class Judge {
   std::array<Found, Record::kLists> shown_ = tensors_;
   Noise noise_;
   GradientNames noise_until_now_;
-  GradientNames loud_;    ///< parameters and states
-  std::string left_out_;  ///< steps whose gradients do not count
+  GradientNames loud_;                                     ///< parameters and states
+  std::string left_out_;                                   ///< steps whose gradients do not count
   std::vector<std::string> programs_;                      ///< of gradients
   std::map<std::string, double> grown_loss_, grown_norm_;  ///< what further references have come to, relative
   std::array<std::vector<double>, Record::kLists> grown_;  ///< the same of each tensor

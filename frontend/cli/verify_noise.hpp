@@ -13,7 +13,7 @@ namespace baleen::app {
 using GradientNames = std::set<std::string>;
 
 struct Noise {
-  GradientNames names;                         ///< in all steps
+  GradientNames names;                                 ///< in all steps
   std::map<std::string, std::set<std::size_t>> steps;  ///< in these alone
 
   GradientNames all() const;
@@ -24,9 +24,9 @@ struct Noise {
 };
 
 /// What is rounding noise, by references that one rounding has changed: all of a gradient that is so in the first step,
-/// before other things grow; and those steps of others in which next to nothing of all is theirs. Of the latter the ranks
-/// themselves may be the proof: terms that nearly cancel do so otherwise in another order, and an optimizer makes of the
-/// rest what it makes of others.
+/// before other things grow; and those steps of others in which next to nothing of all is theirs. Of the latter the
+/// ranks themselves may be the proof: terms that nearly cancel do so otherwise in another order, and an optimizer makes
+/// of the rest what it makes of others.
 Noise noise_of(const Record& many, const Record& one, const std::vector<Shaken>& shaken);
 
 /// Whether a tensor is one of these gradients, or such a one's parameter or state. A state is named by its parameter,

@@ -22,8 +22,8 @@ struct Weights {
   double x = 0, y = 0;
 };
 
-/// Of 12 random bits each. Two indices have the same point twice in one of 2^24 pairs, so elements that change places are
-/// seen, which signs alone would miss in one of 16.
+/// Of 12 random bits each. Two indices have the same point twice in one of 2^24 pairs, so elements that change places
+/// are seen, which signs alone would miss in one of 16.
 constexpr std::size_t kPoints = 4096;
 const std::array<Weights, kPoints>& circle() {
   static const std::array<Weights, kPoints> points = [] {

@@ -66,8 +66,7 @@ TEST_P(OnRanks, TheBestStays) {
   EXPECT_NE(second.err.find("after step " + std::to_string(step)), std::string::npos) << second.err;
   EXPECT_EQ(nlohmann::json::parse(read_file(kept + "/best")), best);
   // What the first one made behind it stays, though the second makes that step too.
-  EXPECT_EQ(checkpoints_in(kept),
-            (std::vector<std::string>{name_of(step), name_of(12) + ".earlier-1", name_of(14)}));
+  EXPECT_EQ(checkpoints_in(kept), (std::vector<std::string>{name_of(step), name_of(12) + ".earlier-1", name_of(14)}));
   EXPECT_EQ(run_baleen({"checkpoint", "verify", kept + "/" + name_of(step)}).exit_code, 0);
 }
 INSTANTIATE_TEST_SUITE_P(Kept, OnRanks, testing::Values(1, 2));

@@ -113,7 +113,8 @@ TEST(EvaluationOfStatistics, LeavesOutRowsThatFillNoBatch) {
     const auto [loss, notes] = evaluated(ranks, {"held_out=11"});
     const auto [whole, none] = evaluated(ranks, {"held_out=11", "batches=1"});
     EXPECT_NEAR(loss, whole, 1e-12) << ranks;
-    EXPECT_NE(notes.find("3 of 11 held-out rows fill no batch of 8: these are left out of it"), std::string::npos) << notes;
+    EXPECT_NE(notes.find("3 of 11 held-out rows fill no batch of 8: these are left out of it"), std::string::npos)
+        << notes;
     EXPECT_EQ(none, "");
     const auto [filled, told] = evaluated(ranks, {"held_out=3"});
     EXPECT_GT(filled, 0.1);

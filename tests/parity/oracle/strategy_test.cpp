@@ -55,7 +55,12 @@ std::vector<Case> cases() {
   return {
       {"Nothing", "", ""},
       {"ASkippedStep", "skip = 5\n", "the update of step 5, which the ranks left out"},
-      {"ASkippedStepInFp32", "skip = 5\n", "the update of step 5, which the ranks left out", "", kData, {"--dtype", "fp32"}},
+      {"ASkippedStepInFp32",
+       "skip = 5\n",
+       "the update of step 5, which the ranks left out",
+       "",
+       kData,
+       {"--dtype", "fp32"}},
       {"NothingWithAFlagOfEarlierVersions", "", "", "", kData, {"--checked"}},
       {"NothingInFp32", "", "", "", kData, {"--dtype", "fp32"}},
       {"NothingOfAStrategyThatKeepsATensor", "keeps = true\n", ""},

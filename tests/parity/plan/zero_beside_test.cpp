@@ -149,18 +149,18 @@ TEST(ZeroOverTwoAxes, SendsAlikeInEitherOrderOfTheMesh) {
   }
 }
 
-/// Gradients are scattered along the extra axis first and updates gathered along it last, so that along `data` each rank
-/// sends its part of a half: 2 Psi/2 (N - 1)/N, as the strategy's own form says.
+/// Gradients are scattered along the extra axis first and updates gathered along it last, so that along `data` each
+/// rank sends its part of a half: 2 Psi/2 (N - 1)/N, as the strategy's own form says.
 TEST(ZeroOverTwoAxes, SendsAlongItsOwnAxisWhatTheExtraOneLeaves) {
   for (const char* stage : {"1", "2"}) {
-    const Planned planned = plan_of(
-        "plan/gpt_large",
-        manifest_of({{"data", 4}, {"sequence", 2}},
-                    std::string("[[plan]]\nstrategy = \"zero\"\nstage = ") + stage +
-                        "\nextra_axes = \"sequence\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"ulysses\"\n"
-                        "[compute]\nmemory = 1000000000\n"),
-        {"layers=2", "dim=1024", "heads=16", "vocab=8192", "context=256", "batch=16", "accumulate=1",
-         "data=" + source_dir() + "/tests/golden/whales.txt"});
+    const Planned planned =
+        plan_of("plan/gpt_large",
+                manifest_of({{"data", 4}, {"sequence", 2}},
+                            std::string("[[plan]]\nstrategy = \"zero\"\nstage = ") + stage +
+                                "\nextra_axes = \"sequence\"\n[[plan]]\nstrategy = \"sequence\"\nmode = \"ulysses\"\n"
+                                "[compute]\nmemory = 1000000000\n"),
+                {"layers=2", "dim=1024", "heads=16", "vocab=8192", "context=256", "batch=16", "accumulate=1",
+                 "data=" + source_dir() + "/tests/golden/whales.txt"});
     ASSERT_EQ(planned.exit_code, 0) << planned.err;
     ASSERT_EQ(planned.classes.size(), 1u);
     const PlannedRanks::Form& sent = planned.classes[0].forms.at("sent along data");

@@ -300,7 +300,8 @@ TEST(VerifyJudge, WantsAReasonOfASkippedStep) {
   EXPECT_EQ(skips(60, INFINITY), "") << "its squares are too large";
   Record many = record_in(BALEEN_F16);
   many.steps[2].applied = many.steps[2].counts = false;
-  EXPECT_NE(judge(many, record_in(BALEEN_F16)).summary.find("steps that the ranks left out: step 3\n"), std::string::npos);
+  EXPECT_NE(judge(many, record_in(BALEEN_F16)).summary.find("steps that the ranks left out: step 3\n"),
+            std::string::npos);
 }
 
 /// A bias before a mean is taken off has a gradient of noise, and that adds nothing to a norm.
