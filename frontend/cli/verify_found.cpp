@@ -55,6 +55,21 @@ std::string axes_of_size(const Mesh& mesh, double size) {
   return names;
 }
 
+double largest_alike(std::vector<double> numbers) {
+  constexpr double kOfMedian = 4;  // times the median are nearly always more than the largest of a few
+  if (numbers.empty()) return 0;
+  std::ranges::sort(numbers);
+  const double bound = kOfMedian * numbers[(numbers.size() - 1) / 2];
+  while (numbers.back() > bound) numbers.pop_back();
+  return numbers.back();
+}
+
+std::string noted(const std::string& what, const std::set<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "`" : ", `") + name + "`";
+  return all.empty() ? "" : what + all + "\n";
+}
+
 Sketch change(const Sketch& from, const Sketch& to) {
   Sketch change;
   for (std::size_t s = 0; s < to.sums.size(); ++s) {

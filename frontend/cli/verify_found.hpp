@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ inline constexpr double kDraws = 2;
 inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
 
 std::string short_text(double number, const char* format = "%.3g");
+
+/// Of numbers drawn alike, without those that are far beyond most (a choice is made otherwise there); 0: of none.
+double largest_alike(std::vector<double> numbers);
+
+/// `what`, the names in backquotes and a line's end; nothing without names.
+std::string noted(const std::string& what, const std::set<std::string>& names);
 
 /// What was found of one kind of number, against its limits.
 class Found {

@@ -20,20 +20,8 @@ namespace {
 /// How much larger than their mean the terms of a gradient that is approximated may be.
 constexpr double kTerms = 4;
 
-/// Of numbers drawn alike, how many times the median the largest of a few is at most, nearly always.
-constexpr double kOfMedian = 4;
-
 constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
                                                           "optimizer states (of their norms)"};
-
-/// The largest, without those that are far beyond most: where a choice is made otherwise.
-double largest_alike(std::vector<double> numbers) {
-  if (numbers.empty()) return 0;
-  std::ranges::sort(numbers);
-  const double bound = kOfMedian * numbers[(numbers.size() - 1) / 2];
-  while (numbers.back() > bound) numbers.pop_back();
-  return numbers.back();
-}
 
 double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
@@ -89,11 +77,6 @@ class Judge {
   /// A step, or an evaluation; a list of Record, and which of it.
   using Place = std::tuple<std::size_t, Record::List, std::size_t>;
 
-  static std::string noted(const std::string& what, const GradientNames& names) {
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "`" : ", `") + name + "`";
-    return all.empty() ? "" : what + all + "\n";
-  }
   std::string line(Record::List list) const {
     if (is_judged(list)) return tensors_[list].line();
     return updates_.judges_all() ? updates_.line(list) : shown_[list].line() + updates_.line(list);
