@@ -26,6 +26,8 @@ constexpr std::uint64_t kAlike = 6, kMoved = 4, kInParts = 4;
 /// Of these, how many tell whether more are worth their time, and how much further than they the others may be.
 constexpr std::uint64_t kTried = 2;
 constexpr double kFurther = 8;
+/// References in fp64 whose values are each off by a few roundings of it.
+constexpr std::uint64_t kWide = 3;
 
 /// The runs of one rank that the ranks are compared with.
 class References {
@@ -56,6 +58,7 @@ class References {
     if (exact && judgement.updated) {
       BALEEN_TRY_ASSIGN(judgement, beside_louder(judgement));
     }
+    for (std::uint64_t draw = 1; exact && judgement.difference && draw <= kWide; ++draw) judgement = moved(draw);
     for (std::uint64_t draw = 0; draw <= kAlike + kMoved + kInParts; ++draw)
       if (!exact && judgement.difference && (draw <= kAlike + kMoved + kTried || is_near())) judgement = rounded(draw);
     for (const double roundings : kMoreRoundings)
@@ -118,6 +121,12 @@ class References {
     const Rounding how{many_.coarsest, &many_.dtypes, draw, is_moved ? 1.0 : 0.0, in_parts};
     if (Result<Record> record = run(0, follows_, how))
       rounded_.push_back({&further_.emplace_back(*std::move(record)), is_moved, in_parts});
+    return judged_now();
+  }
+  /// The same in fp64: each value is off by a few roundings, so that it shows where these decide.
+  Judgement moved(std::uint64_t draw) {
+    if (Result<Record> record = run(0, false, Rounding{BALEEN_F64, nullptr, draw}))
+      rounded_.push_back({&further_.emplace_back(*std::move(record)), true});
     return judged_now();
   }
   /// Whether it would be right if those made in parts were further from each other.

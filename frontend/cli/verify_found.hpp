@@ -1,6 +1,8 @@
 /// \file Numbers and tensors of two runs against their limits, for the judgement of `baleen verify`.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +20,13 @@ inline constexpr double kRoundings = 32;
 inline constexpr double kDraws = 2;
 /// How a tensor of each list is called.
 inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
+
+/// The same in a list of the largest differences.
+inline constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
+                                                          "optimizer states (of their norms)"};
+
+/// How far two numbers are apart, as a share of `b`.
+inline double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
 
 std::string short_text(double number, const char* format = "%.3g");
 

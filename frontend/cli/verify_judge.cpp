@@ -20,11 +20,6 @@ namespace {
 /// How much larger than their mean the terms of a gradient that is approximated may be.
 constexpr double kTerms = 4;
 
-constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
-                                                          "optimizer states (of their norms)"};
-
-double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }
-
 class Judge {
  public:
   Judge(const Record& many, const Record& one, const std::vector<Shaken>& shaken, const Replay& replay,
@@ -147,9 +142,9 @@ class Judge {
     return near;
   }
 
-  /// The same of step `i`, with `distance` between two of it.
+  /// The same of step `i`, with `distance` between two of it. `all`: references that round alike count as random too.
   template <class Distance>
-  double nearest(std::size_t i, double& limit, const std::string& place, Distance&& distance) {
+  double nearest(std::size_t i, double& limit, const std::string& place, Distance&& distance, bool all = false) {
     const Record::Step &many = many_.steps[i], &one = one_.steps[i];
     std::vector<double> off;
     double spread = 0;
@@ -163,7 +158,7 @@ class Judge {
       off.push_back(away);
       if (in_parts)
         of_parts.push_back(moved);
-      else if (is_random)
+      else if (is_random || all)
         spread = std::max(spread, moved);
     }
     spread = std::max(spread, largest_alike(std::move(of_parts)));
@@ -178,8 +173,8 @@ class Judge {
     grown = std::max(grown, growth(i, [&](const Record::Step& s) { return relative(s.loss, b.loss); }));
     const double least = number_limit(b.program);
     double limit = least;
-    const double off =
-        nearest(i, limit, "the loss" + of, [](const auto& x, const auto& y) { return relative(x.loss, y.loss); });
+    const auto between = [](const auto& x, const auto& y) { return relative(x.loss, y.loss); };
+    const double off = nearest(i, limit, "the loss" + of, between, true);
     see(losses_, off, limit, "the loss" + of, unlike_in_step(i));
     compare_copies({i, Record::numbers, Record::loss}, losses_, least, b.loss, "the loss" + of);
     std::size_t metric = Record::metrics;
@@ -302,6 +297,7 @@ class Judge {
         return distance(x.tensors[list][t], y.tensors[list][t]);
       };
       const double away = is_judged(list) ? nearest(i, limit, place, between) : between(a, b);
+      if (exact_) grown[t] = std::max(grown[t], (limit - least) / kRoundings);
       see_tensor(list, names[t], away, limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, least, whole, place);
     }
@@ -328,8 +324,7 @@ class Judge {
     if (ill_conditioned_.empty()) return "";
     const std::size_t others = ill_conditioned_.size() - 1;
     return "ill-conditioned, for rounding alone decides (a choice close to a tie, terms that cancel), and judged "
-           "beside "
-           "references that round: " +
+           "beside references that round: " +
            ill_conditioned_.front() + (others > 0 ? ", and " + std::to_string(others) + " more" : "") + "\n";
   }
 
@@ -431,11 +426,16 @@ class Judge {
       const auto fact = static_cast<std::size_t>(std::distance(a.facts.begin(), other));
       const Place place{number, Record::evaluated, fact};
       double limit = number_limit();
-      std::vector<double> rounded;
-      for (const Rounded& one : rounded_)
-        if (number < one.record->evaluations.size() && one.record->evaluations[number].facts.contains(name))
-          rounded.push_back(relative(other->second, one.record->evaluations[number].facts.at(name)));
-      const double off = beside_rounded(relative(other->second, value), rounded, 0, limit, name + when);
+      std::vector<double> rounded, moved;
+      for (const Rounded& one : rounded_) {
+        if (number >= one.record->evaluations.size()) continue;
+        const auto there = one.record->evaluations[number].facts.find(name);
+        if (there == one.record->evaluations[number].facts.end()) continue;
+        rounded.push_back(relative(other->second, there->second));
+        moved.push_back(relative(there->second, value));
+      }
+      const double spread = moved.empty() ? 0 : std::ranges::max(moved);
+      const double off = beside_rounded(relative(other->second, value), rounded, spread, limit, name + when);
       see(evaluations_, off, limit, name + when, unlike_along(place));
       compare_copies(place, evaluations_, number_limit(), value, name + when);
     }

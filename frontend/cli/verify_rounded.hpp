@@ -29,7 +29,7 @@ struct Rounding {
   const PlannedDtypes* planned = nullptr;  ///< the run's; null: every value but those of sums, norms and losses
   /// Which of many random ones (Monte Carlo arithmetic: Parker, 1997); 0: each value is rounded to the nearest number.
   /// Others first move it by as much as a sum in fp32 may be off, unless its digits suffice as it is: rounding makes a
-  /// whole one of that where the sum lies between two numbers.
+  /// whole one of that where the sum lies between two numbers. In fp64 that is all.
   std::uint64_t draw = 0;
   /// Of a draw: values stay, and what goes back through each is changed by up to so many roundings of its dtype. So
   /// nothing is decided otherwise, and what is seen is how far terms cancel.

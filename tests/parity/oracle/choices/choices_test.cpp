@@ -46,6 +46,29 @@ INSTANTIATE_TEST_SUITE_P(Models, Choices, ::testing::ValuesIn(cases()), [](const
   return info.param.model + "_" + info.param.dtype + "_On" + std::to_string(info.param.ranks);
 });
 
+/// In fp64, too, rounding may decide: whether a loss of terms that cancel is above 0, which side of 0 a constant is on.
+TEST(ChoicesInFp64, MakeNothingDifferentAndHideNoFault) {
+  for (const char* model : {"policy", "constant"})
+    for (const int ranks : {2, 3}) {
+      const std::string plan = "[[plan]]\nstrategy = \"data\"\n", script = std::string("oracle/choices/") + model;
+      const ProcessResult equal =
+          run_parity({"verify"}, script, manifest_of({{"data", ranks}}, plan), {}, model + std::to_string(ranks));
+      expect_equal(equal, 20, "fp64");
+      const ProcessResult wrong = run_parity(
+          {"verify", "--plugin-path", MUTANTS_FOLDER}, script,
+          manifest_of({{"data", ranks}}, plan + "[[plan]]\nstrategy = \"mutant\"\ndamage = \"doubled\"\nof = \"out.bias\"\n"),
+          {});
+      EXPECT_EQ(wrong.exit_code, 2) << wrong.out << wrong.err;
+      EXPECT_NE(wrong.err.find("the gradient of `out.bias` of step 1"), std::string::npos) << model << wrong.err;
+    }
+}
+
+TEST(ChoicesInFp32, TakeALossThatIsRoundingForOne) {
+  const ProcessResult result = run_parity({"verify", "--dtype", "fp32"}, "oracle/choices/policy",
+                                          manifest_of({{"data", 2}}, "[[plan]]\nstrategy = \"data\"\n"), {});
+  expect_equal(result, 20, "fp32");
+}
+
 struct Fault {
   std::string name, model, mutant, says;
 };
