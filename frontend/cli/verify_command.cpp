@@ -26,8 +26,9 @@ constexpr std::uint64_t kAlike = 6, kMoved = 4, kInParts = 4;
 /// Of these, how many tell whether more are worth their time, and how much further than they the others may be.
 constexpr std::uint64_t kTried = 2;
 constexpr double kFurther = 8;
-/// References in fp64 whose values are each off by a few roundings of it.
-constexpr std::uint64_t kWide = 3;
+/// References in fp64 whose values are each off by up to so many roundings of it.
+constexpr std::uint64_t kWide = 8;
+constexpr double kOfWide = 4;
 
 /// The runs of one rank that the ranks are compared with.
 class References {
@@ -58,7 +59,7 @@ class References {
     if (exact && judgement.updated) {
       BALEEN_TRY_ASSIGN(judgement, beside_louder(judgement));
     }
-    for (std::uint64_t draw = 1; exact && judgement.difference && draw <= kWide; ++draw) judgement = moved(draw);
+    if (exact && judgement.difference) judgement = beside_moved(std::move(judgement));
     for (std::uint64_t draw = 0; draw <= kAlike + kMoved + kInParts; ++draw)
       if (!exact && judgement.difference && (draw <= kAlike + kMoved + kTried || is_near())) judgement = rounded(draw);
     for (const double roundings : kMoreRoundings)
@@ -124,10 +125,19 @@ class References {
     return judged_now();
   }
   /// The same in fp64: each value is off by a few roundings, so that it shows where these decide.
-  Judgement moved(std::uint64_t draw) {
-    if (Result<Record> record = run(0, false, Rounding{BALEEN_F64, nullptr, draw}))
-      rounded_.push_back({&further_.emplace_back(*std::move(record)), true});
-    return judged_now();
+  Judgement beside_moved(Judgement judgement) {
+    const std::string place = judgement.difference->substr(0, judgement.difference->find(" ("));
+    for (std::uint64_t draw = 1; judgement.difference && draw <= kWide; ++draw) {
+      if (Result<Record> record = run(0, false, Rounding{BALEEN_F64, nullptr, draw}))
+        shaken_.push_back({&further_.emplace_back(*std::move(record)), kOfWide});
+      judgement = judged_now();
+    }
+    if (!judgement.difference)
+      judgement.summary +=
+          "ill-conditioned, for rounding alone decides (a choice close to a tie, terms that cancel), and "
+          "judged beside references whose values are off by roundings: " +
+          place + ", and what comes of it\n";
+    return judgement;
   }
   /// Whether it would be right if those made in parts were further from each other.
   bool is_near() const {

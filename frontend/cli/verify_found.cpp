@@ -72,10 +72,9 @@ std::string noted(const std::string& what, const std::set<std::string>& names) {
 
 Sketch change(const Sketch& from, const Sketch& to) {
   Sketch change;
-  for (std::size_t s = 0; s < to.sums.size(); ++s) {
-    change.sums[s] = to.sums[s] - from.sums[s];
-    change.squares += change.sums[s] * change.sums[s] / static_cast<double>(to.sums.size());
-  }
+  for (std::size_t s = 0; s < to.sums.size(); ++s) change.sums[s] = to.sums[s] - from.sums[s];
+  const double norm = distance(from, to);
+  change.squares = norm * norm;
   return change;
 }
 

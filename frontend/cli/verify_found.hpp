@@ -22,8 +22,8 @@ inline constexpr double kDraws = 2;
 inline constexpr std::array<const char*, Record::kLists> kWhat{"the gradient of", "parameter", "state"};
 
 /// The same in a list of the largest differences.
-inline constexpr std::array<const char*, Record::kLists> kTitles{"gradients (of their norms)", "parameters (of their norms)",
-                                                          "optimizer states (of their norms)"};
+inline constexpr std::array<const char*, Record::kLists> kTitles{
+    "gradients (of their norms)", "parameters (of their norms)", "optimizer states (of their norms)"};
 
 /// How far two numbers are apart, as a share of `b`.
 inline double relative(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::max(std::abs(b), 1e-300); }

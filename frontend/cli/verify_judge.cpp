@@ -297,7 +297,6 @@ class Judge {
         return distance(x.tensors[list][t], y.tensors[list][t]);
       };
       const double away = is_judged(list) ? nearest(i, limit, place, between) : between(a, b);
-      if (exact_) grown[t] = std::max(grown[t], (limit - least) / kRoundings);
       see_tensor(list, names[t], away, limit, one.norm(), place, [&] { return cause(i, list, t); });
       compare_copies(i, list, t, least, whole, place);
     }

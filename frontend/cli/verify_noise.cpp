@@ -11,6 +11,8 @@ namespace {
 
 /// A gradient is noise if one rounding changes it by this part of itself.
 constexpr double kNoise = 0.25;
+/// In fp64 rounding changes nothing by so much, but what is chosen by it.
+constexpr double kChosen = 1e-3;
 /// How many times as large noise may be where terms are added up in another order.
 constexpr float kLouder = 64;
 
@@ -18,6 +20,22 @@ bool is_of_any(const GradientNames& gradients, const Record& one, const std::str
   return gradients.contains(parameter) || std::any_of(one.programs.begin(), one.programs.end(), [&](const auto& p) {
            return gradients.contains(p + "/" + parameter);
          });
+}
+
+/// Of the first step in which references in fp64 whose values are off by several roundings have other gradients: these.
+/// What comes of it in later steps grows in the same references.
+Noise chosen_by_rounding(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
+  Noise noise;
+  const auto& names = one.names[Record::gradients];
+  for (std::size_t i = 0; i < one.steps.size() && noise.steps.empty(); ++i)
+    for (const auto& [record, roundings] : shaken) {
+      if (many.coarsest != BALEEN_F64 || roundings <= 1 || i >= record->steps.size()) continue;
+      const auto &own = one.steps[i].tensors[Record::gradients], &other = record->steps[i].tensors[Record::gradients];
+      for (std::size_t t = 0; t < own.size(); ++t)
+        if (program_of(one, names[t]) == one.steps[i].program && distance(own[t], other[t]) > kChosen * own[t].norm())
+          noise.steps[names[t]].insert(i);
+    }
+  return noise;
 }
 
 }  // namespace
@@ -37,7 +55,7 @@ GradientNames Noise::until(std::size_t step) const {
 }
 
 Noise noise_of(const Record& many, const Record& one, const std::vector<Shaken>& shaken) {
-  Noise noise;
+  Noise noise = chosen_by_rounding(many, one, shaken);
   const auto& names = one.names[Record::gradients];
   for (const auto& [record, roundings] : shaken) {
     if (roundings > 1) continue;

@@ -17,11 +17,13 @@
 
 namespace baleen::app {
 
-/// A tensor in few numbers: sums with random weights, of which those of two tensors differ by about the norm of their
-/// difference (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996). Those of
-/// pieces add up to that of the whole.
+/// A tensor in few numbers: kSigns sums with random signs, of which those of two tensors differ by about the norm of
+/// their difference (Alon, Matias and Szegedy, The space complexity of approximating the frequency moments, 1996), and
+/// two with the coordinates of random points of a circle, since elements whose signs are all alike may change places.
+/// Those of pieces add up to that of the whole.
 struct Sketch {
-  std::array<double, 4> sums = {};
+  static constexpr std::size_t kSigns = 4;
+  std::array<double, kSigns + 2> sums = {};
   double squares = 0;
 
   double norm() const { return std::sqrt(squares); }

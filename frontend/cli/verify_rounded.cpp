@@ -20,7 +20,7 @@ constexpr std::uint64_t kSites = 0xba1e'e000'0000'0000;
 const double kSums = 16 * std::exp2(-dtype_digits(BALEEN_F32));
 
 /// The same in fp64, and of one op.
-const double kOfWide = 4 * std::exp2(-dtype_digits(BALEEN_F64));
+const double kInWide = 4 * std::exp2(-dtype_digits(BALEEN_F64));
 
 constexpr double kGrid = 0x1p40;
 /// As a loss in fp16 may be scaled.
@@ -233,15 +233,15 @@ class Rounder {
         {{"expression", e}, {"results", Attributes::ints({made})}, {"dtype", Attributes::ints({dtype})}}, name);
   }
 
-  /// x (1 + d), d at random of up to kSums, unless x has no more digits than the dtype (in fp64: than fp32); or x, whose derivative is 1 + d
-  /// with d of up to so many roundings: x and its floor on a fine grid differ by next to nothing, and in this.
+  /// x (1 + d), d at random of up to kSums, unless x has no more digits than the dtype (in fp64: than fp32); or x,
+  /// whose derivative is 1 + d with d of up to so many roundings: x and its floor on a fine grid differ by next to
+  /// nothing, and in this.
   std::uint32_t moved(Expression& e, ValueId value, baleen_dtype_t dtype) const {
     const std::uint32_t x = e.input(0);
     if (rounding_.draw == 0) return x;
     const bool goes_back = rounding_.roundings > 0;
     const bool is_wide = dtype == BALEEN_F64;
-    const double most =
-        goes_back ? rounding_.roundings * std::exp2(-dtype_digits(dtype)) : (is_wide ? kOfWide : kSums);
+    const double most = goes_back ? rounding_.roundings * std::exp2(-dtype_digits(dtype)) : (is_wide ? kInWide : kSums);
     const std::uint32_t drawn = e.random(BALEEN_X_UNIFORM, kSites + (copy_ << 38) + (rounding_.draw << 32) + value);
     const std::uint32_t d =
         e.binary(BALEEN_X_SUB, e.binary(BALEEN_X_MUL, drawn, e.constant(2 * most)), e.constant(most));

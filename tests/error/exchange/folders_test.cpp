@@ -199,7 +199,8 @@ TEST_F(Folder, WordsOfFoldersAreNotForFiles) {
   }
   EXPECT_FALSE(std::filesystem::exists(file));
   const std::string bare = error_of({"convert", ours, folder_ / "new"});
-  EXPECT_NE(bare.find("/ours.safetensors: a folder needs a config.json, and a file has none"), std::string::npos) << bare;
+  EXPECT_NE(bare.find("/ours.safetensors: a folder needs a config.json, and a file has none"), std::string::npos)
+      << bare;
 }
 
 TEST_F(Folder, LoadsOnlyIntoAModelOfItsShape) {

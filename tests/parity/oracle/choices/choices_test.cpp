@@ -51,13 +51,14 @@ TEST(ChoicesInFp64, MakeNothingDifferentAndHideNoFault) {
   for (const char* model : {"policy", "constant"})
     for (const int ranks : {2, 3}) {
       const std::string plan = "[[plan]]\nstrategy = \"data\"\n", script = std::string("oracle/choices/") + model;
-      const ProcessResult equal =
-          run_parity({"verify"}, script, manifest_of({{"data", ranks}}, plan), {}, model + std::to_string(ranks));
+      SCOPED_TRACE(model + std::to_string(ranks));
+      const ProcessResult equal = run_parity({"verify"}, script, manifest_of({{"data", ranks}}, plan), {});
       expect_equal(equal, 20, "fp64");
-      const ProcessResult wrong = run_parity(
-          {"verify", "--plugin-path", MUTANTS_FOLDER}, script,
-          manifest_of({{"data", ranks}}, plan + "[[plan]]\nstrategy = \"mutant\"\ndamage = \"doubled\"\nof = \"out.bias\"\n"),
-          {});
+      const ProcessResult wrong =
+          run_parity({"verify", "--plugin-path", MUTANTS_FOLDER}, script,
+                     manifest_of({{"data", ranks}},
+                                 plan + "[[plan]]\nstrategy = \"mutant\"\ndamage = \"doubled\"\nof = \"out.bias\"\n"),
+                     {});
       EXPECT_EQ(wrong.exit_code, 2) << wrong.out << wrong.err;
       EXPECT_NE(wrong.err.find("the gradient of `out.bias` of step 1"), std::string::npos) << model << wrong.err;
     }

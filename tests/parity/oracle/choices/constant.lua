@@ -17,7 +17,8 @@ local norm = nn.layer {
 
 return baleen.job {
   model = nn.sequential {
-    norm { name = "norm" }, nn.relu {}, nn.linear { name = "into", out = 11 }, nn.tanh {}, nn.linear { name = "out", out = 5 },
+    norm { name = "norm" }, nn.relu {}, nn.linear { name = "into", out = 11 }, nn.tanh {},
+    nn.linear { name = "out", out = 5 },
   },
   loss = nn.cross_entropy {}, data = baleen.data.table { rows = rows, held_out = 0.2 },
   batch = 12, steps = 20, seed = 1, optimizer = baleen.optimizer("adamw", { lr = 0.01 }),
