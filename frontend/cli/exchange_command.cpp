@@ -151,9 +151,8 @@ Status exchange(const CheckpointOptions& options, const Setup& setup, Overflows&
   if (options.verb == Verb::export_model) return export_to_folder(options, setup, *source, *maps.library, overflows);
   if (std::error_code none; options.config.empty() && !fs::is_directory(options.path, none))
     return invalid(
-        "a folder needs a config.json, and a file has none beside its tensors; name one with --config, or name an "
-        "output "
-        "that is a file, as in model.safetensors",
+        "a folder needs a config.json, and a file has none beside its tensors; name one with --config, or give "
+        "the output a file's ending",
         options.path.string());
   BALEEN_TRY(copy_model(setup.registry, *source, plan_of(options, *maps.library),
                         {options.output, dtype_of(options.dtype), overflows}));
