@@ -249,6 +249,7 @@ Status CheckpointRoot::publish(const fs::path& partial, std::int64_t step, const
     BALEEN_TRY(format.remove(partial.string()));
   }
   BALEEN_TRY(sync_folder(folder_));
+  others_.erase(name_of(step));  // another's that is gone by now was not moved away
   return replace_file(folder_ / kLatest, name_of(step) + "\n");
 }
 

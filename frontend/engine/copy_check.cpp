@@ -55,6 +55,14 @@ std::string place_of(const Session& session) {
   return line;
 }
 
+/// Of a verdict "schedule 2 lr": the rank and the name, which may have blanks.
+std::pair<std::string, std::string> rank_and_name(const std::string& told) {
+  std::istringstream words(told);
+  std::string word, rank, name;
+  std::getline(words >> word >> rank >> std::ws, name);
+  return {rank, name};
+}
+
 /// The first name for which two lines have other digests.
 std::string unlike_name(const std::string& one, const std::string& two) {
   std::istringstream first(one), second(two);
@@ -209,9 +217,7 @@ Status CopyCheck::compare(bool with_copies) {
 }
 
 Status CopyCheck::explain_schedule(const std::string& told) const {
-  std::istringstream words(told);
-  std::string word, rank, name;
-  std::getline(words >> word >> rank >> std::ws, name);
+  const auto [rank, name] = rank_and_name(told);
   return Error{BALEEN_DAMAGED,
                "schedule `" + name + "` gave other values on rank " + rank + " than on rank 0 by " + when() +
                    ", so they did not train one model: their scripts differ, or the schedule depends on what is not "
@@ -220,9 +226,7 @@ Status CopyCheck::explain_schedule(const std::string& told) const {
 }
 
 Status CopyCheck::explain_inputs(const std::string& told) const {
-  std::istringstream words(told);
-  std::string word, rank, name;
-  std::getline(words >> word >> rank >> std::ws, name);
+  const auto [rank, name] = rank_and_name(told);
   return Error{BALEEN_DAMAGED,
                "program `" + name + "` was given other inputs on rank " + rank + " than on rank 0 by " + when() +
                    ", so they did not run one program: all ranks give it the whole of the same inputs, and here these "
