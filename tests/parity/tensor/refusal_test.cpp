@@ -140,7 +140,7 @@ std::vector<Refusal> planned_refusals() {
   const std::string large = "plan/gpt_large";
   const Model models[] = {
       {"Heads", large, {"heads=2"}, "qkv.weight` has `heads` = 2", "make `heads` 3 or more"},
-      {"Words", large, {"vocab=2", "heads=4"}, "has `vocab` = 2", "make `vocab` 3 or more"},
+      {"Words", large, {"data=drawn", "vocab=2", "heads=4"}, "has `vocab` = 2", "make `vocab` 3 or more"},
       {"Width", "gpt", {"hidden=2", "heads=4"}, "mlp.up.weight` has `ff` = 2", "make `ff` 3 or more"},
       {"Groups", "gpt", {"heads=8", "kv_heads=4"}, "8 heads that share 4", "take heads = 9 and kv_heads = 3"}};
   std::vector<Refusal> all;
