@@ -1,9 +1,9 @@
-/// \file Variables of this process's environment, set while other threads may read it.
+/// \file Variables of this process's environment, set while other threads may read it. By the compilers' builtins:
+/// libc++ 14 has no std::atomic_ref.
 #pragma once
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
@@ -24,8 +24,7 @@ inline void set_variables(const std::vector<std::pair<std::string, std::string>>
   static auto& lists = *new std::deque<std::vector<char*>>;
 
   const std::lock_guard lock(mutex);
-  const std::atomic_ref current(environ);
-  char** before = current.load(std::memory_order_acquire);
+  char** before = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
   bool done = false;
   while (!done) {  // another plugin has lists of its own
     std::vector<char*> list;
@@ -34,8 +33,8 @@ inline void set_variables(const std::vector<std::pair<std::string, std::string>>
     for (const auto& [name, value] : variables) {
       const std::string text = name + "=" + value;
       const std::string_view beginning(text.data(), name.size() + 1);
-      const auto found =
-          std::ranges::find_if(list, [&](const char* one) { return std::string_view(one).starts_with(beginning); });
+      const auto begins_so = [&](const char* one) { return std::string_view(one).starts_with(beginning); };
+      const auto found = std::find_if(list.begin(), list.end(), begins_so);
       if (found != list.end() && text == *found) continue;
       changed = true;
       if (found != list.end()) list.erase(found);
@@ -44,7 +43,7 @@ inline void set_variables(const std::vector<std::pair<std::string, std::string>>
     if (!changed) return;
     list.push_back(nullptr);
     char** const after = lists.emplace_back(std::move(list)).data();
-    done = current.compare_exchange_strong(before, after, std::memory_order_acq_rel);
+    done = __atomic_compare_exchange_n(&environ, &before, after, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
 }
 

@@ -177,12 +177,22 @@ Trial of_ucx(std::vector<std::string> values, Options around = {}) {
   return trial;
 }
 
+/// Its lines in the order of the alphabet: ranks that write at the same time do it in any order.
+std::string sorted_lines(const std::string& text) {
+  std::istringstream in(text);
+  std::multiset<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.insert(line + "\n");
+  std::string sorted;
+  for (const std::string& line : lines) sorted += line;
+  return sorted;
+}
+
 /// What NCCL's double is asked for, rank by rank; or why there is no run.
 std::string asked_of_nccl(Job job) {
   const TemporaryFolder folder;
   job.environment.push_back("NCCL_DOUBLE_LOG=" + (folder / "asked"));
   const ProcessResult result = run(job, {"run"}, folder.path());
-  if (result.exit_code != 0) return "exit " + std::to_string(result.exit_code) + ": " + result.err;
+  if (result.exit_code != 0) return "exit " + std::to_string(result.exit_code) + ": " + sorted_lines(result.err);
   std::string text;
   for (int rank = 0; rank < 3; ++rank) text += read_file(folder / ("asked." + std::to_string(rank))) + "--\n";
   return text;

@@ -92,7 +92,7 @@ bool Communicator::take_turn(Turn turn) {
 void Communicator::execute(const std::vector<Op>& ops, Turn turn) {
   ++running_;
   const bool runs = take_turn(turn);
-  bool well = runs;
+  bool well = runs && !aborted_ && code_ == nccl::kSuccess;  // or it would meet others who are at an earlier one
   std::vector<const Op*> pairs;
   for (const Op& op : ops) {
     if (is_to_fail("NCCL_DOUBLE_DIE", op.name())) kill(getpid(), SIGKILL);
