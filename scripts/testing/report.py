@@ -14,19 +14,15 @@ def processor():
 
 def compiled(build, since):
     """Objects, links and their processor-minutes in a build's log of ninja, from `since` on (nanoseconds since 1970)."""
-    objects = links = 0
-    busy = 0
     log = pathlib.Path(build) / ".ninja_log"
-    seen = set()
+    commands = collections.defaultdict(list)  # a command has a line for each of its outputs
     for line in log.read_text().splitlines()[1:] if log.exists() else []:
-        begin, end, written, output, _ = line.split("\t")
-        if int(written) < since or (begin, end, output) in seen:
-            continue
-        seen.add((begin, end, output))
-        busy += int(end) - int(begin)
-        objects += output.endswith((".o", ".gch", ".fatbin"))
-        links += not output.endswith((".o", ".gch", ".fatbin"))
-    return objects, links, busy / 60000
+        begin, end, written, output, command = line.split("\t")
+        if int(written) >= since:
+            commands[begin, end, command].append(output)
+    busy = sum(int(end) - int(begin) for begin, end, _ in commands)
+    objects = sum(any(output.endswith((".o", ".gch", ".fatbin")) for output in outputs) for outputs in commands.values())
+    return objects, len(commands) - objects, busy / 60000
 
 
 def cache(path):

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[4] / "scripts" / "testin
 import history  # noqa: E402
 import patterns  # noqa: E402
 import plan  # noqa: E402
+import report  # noqa: E402
 import results  # noqa: E402
 import run  # noqa: E402
 import selection  # noqa: E402
@@ -337,6 +338,15 @@ no GPU here
 
     def test_a_failure_begins_with_what_went_wrong(self):
         self.assertEqual(self.cases["a/Fails"].told.splitlines()[:2], ["one.cpp:7: Failure", "Expected: 1"])
+
+    def test_a_command_of_several_outputs_takes_its_time_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            lines = ["# ninja log v5", "0\t60000\t9\tone.cpp.o\ta1",
+                     "0\t60000\t9\tsums.fatbin\tb2", "0\t60000\t9\tsums.fatbin.resources\tb2",
+                     "60000\t90000\t9\tlib/one.so\tc3", "0\t60000\t3\tolder.o\td4"]
+            (Path(folder) / ".ninja_log").write_text("".join(line + "\n" for line in lines))
+            self.assertEqual(report.compiled(folder, 5), (2, 1, 2.5))
+            self.assertEqual(report.compiled(Path(folder) / "none", 5), (0, 0, 0))
 
 
 class Standstills(unittest.TestCase):
