@@ -227,7 +227,10 @@ Result<std::int64_t> Strategies::begin(std::int64_t step) {
   for (Member& member : impl_->members) {
     std::uint64_t next = 0;
     if (!member.table->begin) continue;
-    BALEEN_TRY(member.plugin.check(member.table->begin(member.self, static_cast<std::uint64_t>(step), &next)));
+    now_doing("begin");
+    const Status begun = member.plugin.check(member.table->begin(member.self, static_cast<std::uint64_t>(step), &next));
+    now_doing("planning");
+    if (!begun) return Impl::blamed(member, {"begin"}, begun.error());
     if (next > static_cast<std::uint64_t>(step) && (first == 0 || next < first)) first = next;
   }
   return static_cast<std::int64_t>(first);
@@ -236,8 +239,10 @@ Result<std::int64_t> Strategies::begin(std::int64_t step) {
 Status Strategies::finish() {
   for (Member& member : impl_->members) {
     if (!member.table->finish) continue;
-    if (Status done = member.plugin.check(member.table->finish(member.self)); !done)
-      return Error{done.error().code, done.error().message, member.where};
+    now_doing("finish");
+    Status done = member.plugin.check(member.table->finish(member.self));
+    now_doing("planning");
+    if (!done) return Error{done.error().code, done.error().message, member.where};
   }
   return {};
 }

@@ -132,7 +132,7 @@ Status Plugin::Loaded::check_table() const {
     at += sizeof function;
     if (!function && !one.may_be_null)
       return error("left the function `" + std::string(one.name) + "` of its table empty (see baleen/" +
-                   descriptor.kind + ".h)");
+                   (descriptor.kind == "op" ? "op_kind" : descriptor.kind) + ".h)");
   }
   return {};
 }

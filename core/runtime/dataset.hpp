@@ -61,6 +61,11 @@ class Dataset {
     return found ? std::optional(copy_in(static_cast<const Table*>(found))) : std::nullopt;
   }
   void* handle() const { return dataset_; }
+  /// Calls a function of an extension that returns no status; the plugin's reason where it failed.
+  template <class Call>
+  auto checked_value(Call&& call) const {
+    return plugin_.checked_value(std::forward<Call>(call));
+  }
   /// What the plugin said last on this thread.
   Error failure() const { return plugin_.failure(BALEEN_INVALID); }
 

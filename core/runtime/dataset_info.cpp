@@ -22,9 +22,9 @@ Result<std::string> text(const char (&array)[N], const std::string& what) {
 }
 
 Status check_shape(const baleen_field_t& field, const std::string& name) {
-  if (field.rank > BALEEN_MAX_RANK)
+  if (field.rank >= BALEEN_MAX_RANK)  // a batch of rows has one dimension more
     return wrong("has " + name + " of rank " + std::to_string(field.rank) + "; the most is " +
-                 std::to_string(BALEEN_MAX_RANK));
+                 std::to_string(BALEEN_MAX_RANK - 1));
   std::int64_t bytes = static_cast<std::int64_t>(dtype_size(field.dtype));
   for (std::uint32_t d = 0; d < field.rank; ++d) {
     BALEEN_TRY(text(field.axes[d], "an axis of " + name));

@@ -1,6 +1,8 @@
 /// \file A step whose loss or gradient is no finite number: it runs again, watched, and is taken back.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "baleen/dtype.hpp"
@@ -9,6 +11,34 @@
 #include "core/runtime/state_copy.hpp"
 
 namespace baleen {
+namespace {
+
+/// Whether no exponent is the one of infinities and NaN, `mask`.
+template <class Word>
+bool has_no_such(std::span<const std::byte> bytes, Word mask) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, &bytes[at], sizeof word);
+    if ((word & mask) == mask) return false;
+  }
+  return true;
+}
+
+bool all_finite(baleen_dtype_t dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case BALEEN_F64: return has_no_such<std::uint64_t>(bytes, 0x7ff0'0000'0000'0000);
+    case BALEEN_F32: return has_no_such<std::uint32_t>(bytes, 0x7f80'0000);
+    case BALEEN_BF16: return has_no_such<std::uint16_t>(bytes, 0x7f80);
+    case BALEEN_F16: return has_no_such<std::uint16_t>(bytes, 0x7c00);
+    default: {
+      const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(dtype));
+      return std::ranges::all_of(numbers_of({dtype, {count}, {bytes.begin(), bytes.end()}}),
+                                 [](double x) { return std::isfinite(x); });
+    }
+  }
+}
+
+}  // namespace
 
 Session::Impl::Impl(Device& d, Monitors& m) : device(d), monitors(m) {}
 Session::Impl::~Impl() = default;
@@ -55,13 +85,15 @@ Result<std::string> Session::Impl::find_not_finite(Program& program, std::uint64
 
 Result<std::string> Session::damaged_parameter() {
   std::string damaged;
+  std::vector<std::byte> block(1 << 20);
   for (const PersistentBuffer& buffer : impl_->persistent.buffers) {
     const baleen_dtype_t dtype = buffer.spec.type.dtype;
-    if (buffer.spec.role != Role::parameter || !is_floating(dtype) || !damaged.empty()) continue;
-    BALEEN_TRY_ASSIGN(std::vector<std::byte> bytes, read_own(buffer.spec.name));
-    const auto count = static_cast<std::int64_t>(bytes.size() / dtype_size(dtype));
-    if (std::ranges::any_of(numbers_of({dtype, {count}, std::move(bytes)}), [](double x) { return !std::isfinite(x); }))
-      damaged = buffer.spec.name;
+    if (buffer.spec.role != Role::parameter || !is_floating(dtype)) continue;
+    for (std::uint64_t from = 0; from < buffer.bytes && damaged.empty(); from += block.size()) {
+      const std::span part = std::span(block).first(std::min<std::uint64_t>(block.size(), buffer.bytes - from));
+      BALEEN_TRY(read_own(buffer, from, part));
+      if (!all_finite(dtype, part)) damaged = buffer.spec.name;
+    }
   }
   BALEEN_TRY_ASSIGN(const std::vector<std::string> all, impl_->of_all_ranks(damaged));
   const auto first = std::ranges::find_if(all, [](const std::string& name) { return !name.empty(); });

@@ -128,6 +128,9 @@ class Run : public TrainingRun {
   Status intact() const;
   /// Ranks have the same copies of what was updated. Collective over all ranks.
   Status compare_copies() { return copies_ ? copies_->before_save() : Status(); }
+  /// No update has made a parameter NaN or infinite, which the loss of its own step does not show; unless the job goes
+  /// on with such. Collective over all ranks.
+  Status finite();
   /// What a file of parameters says of itself; first nothing of what is stored has changed.
   Result<std::map<std::string, std::string>> facts_to_save(const char* phase = "saving");
   /// All ranks do. Where all are needed to write it, or `waits` (all call it too), they come to know whether the file
@@ -194,6 +197,7 @@ class Run : public TrainingRun {
   std::int64_t seeded_ = 0;              ///< updates after which math.random began anew last
   std::int64_t saved_ = -1;              ///< updates that were saved there
   std::int64_t writes_ = 0;              ///< files that ranks wrote together
+  std::int64_t finite_ = 0;              ///< updates after which parameters were last found finite
   std::int64_t rescued_ = -1;            ///< updates that were to be saved elsewhere
   /// A peer is lost, and this rank, which saves, may notice it only behind a long step or callback: it is not killed
   /// before.

@@ -123,7 +123,7 @@ Status Ranks::compare(const Job& job, const std::string& before, const std::stri
   if (first == mine) return {};
   BALEEN_TRY_ASSIGN(const std::string theirs, link_.get("job.lines"));
   BALEEN_TRY_ASSIGN(const std::string whose_job, whose());
-  const auto differ = first_difference(text, theirs);
+  const auto differ = first_other_fact(text, theirs);
   return invalid(
       "its job is not " + whose_job + ": " +
       (differ ? "`" + differ->one + "` here and `" + differ->two + "` there" : "only in what is not printed") +

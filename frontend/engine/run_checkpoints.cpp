@@ -238,6 +238,7 @@ Status Run::open_checkpoints(const ScriptOptions& options, const RunFlags& flags
   parts.signals = flags.signals;
   parts.intact = [this]() -> Status {
     BALEEN_TRY(compare_copies());
+    BALEEN_TRY(finite());
     return intact();
   };
   parts.facts = with_run(std::move(job), options, setup_, *session_, session);
@@ -282,6 +283,20 @@ Status Run::intact() const {
   return rows_ ? rows_->compare() : Status();
 }
 
+Status Run::finite() {
+  const std::int64_t updates = session_->updates();
+  if (finite_ == updates || described_.script->job().goes_on_not_finite) return {};
+  BALEEN_TRY_ASSIGN(const std::string parameter, session_->damaged_parameter());
+  if (!parameter.empty())
+    return Error{BALEEN_DAMAGED,
+                 "the update of step " + std::to_string(session_->progress()) + " has made numbers of `" + parameter +
+                     "` NaN or infinite, so nothing is saved; a lower learning rate, a longer warm-up or clipping may "
+                     "help; `on_nan = \"continue\"` in the job saves them all the same",
+                 {}};
+  finite_ = updates;
+  return {};
+}
+
 Result<std::map<std::string, std::string>> Run::facts_to_save(const char* phase) {
   tell_launcher(phase);
   BALEEN_TRY(intact());
@@ -307,6 +322,7 @@ Result<SavedFile> Run::write(const std::string& path, const std::map<std::string
 Status Run::save(const std::string& path) {
   BALEEN_TRY(check_tensor_file(setup_.registry, path));
   BALEEN_TRY(compare_copies());
+  BALEEN_TRY(finite());
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
   BALEEN_TRY_ASSIGN(const SavedFile saved, write(path, facts, false));
   return saved.status;
@@ -315,6 +331,7 @@ Status Run::save(const std::string& path) {
 Status Run::save_end() {
   if (save_.empty() || saved_ == session_->updates()) return {};
   BALEEN_TRY(compare_copies());
+  BALEEN_TRY(finite());
   BALEEN_TRY_ASSIGN(const auto facts, facts_to_save());
   BALEEN_TRY_ASSIGN(SavedFile saved, write(save_, facts, false));
   if (saved.is_there)

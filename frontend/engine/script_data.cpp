@@ -13,7 +13,8 @@ Result<std::vector<std::string>> lengths_of(const Dataset& data, const std::stri
   const auto ragged = data.extension<baleen_data_ragged_t>(BALEEN_DATA_RAGGED);
   if (!ragged || !ragged->length_field) return lengths;
   for (std::uint32_t f = 0; f < info.field_count; ++f) {
-    const std::int32_t at = ragged->length_field(data.handle(), f);
+    BALEEN_TRY_ASSIGN(const std::int32_t at,
+                      data.checked_value([&] { return ragged->length_field(data.handle(), f); }));
     if (at == -1) continue;
     const auto wrong = [&](const std::string& what) {
       return internal(title + ": its ragged field `" + info.fields[f].name + "` " + what + "; see baleen/data.h");

@@ -256,9 +256,6 @@ class Pipes final : public Transport {
       if (peer.reader.joinable()) peer.reader.join();
   }
 
-  Result<void*> allocate(std::uint64_t) override { return unsupported("it has no memory of its own"); }
-  void release(void*) override {}
-
   Result<void*> group_create(std::vector<std::int32_t> ranks) override {
     BALEEN_TRY(check());
     // All members take the number of the first one, which nobody else gives.

@@ -47,8 +47,6 @@ class NcclTransport : public Transport {
                                                        const Rendezvous& rendezvous, baleen_transport_flags_t);
   ~NcclTransport() override;
 
-  Result<void*> allocate(std::uint64_t) override { return unsupported("nccl has memory on devices only"); }
-  void release(void*) override {}
   Status register_arena(void* base, std::uint64_t bytes) override;
   void unregister_arena(void* base) override;
   Result<void*> allocate_on_device(std::uint64_t bytes) override;

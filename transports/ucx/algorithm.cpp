@@ -53,11 +53,12 @@ Algorithm best(const Question& q) {
       if (q.bytes * (q.members - 1) <= kDirectBytes || (few && q.bytes <= kDirectBytes)) return kDirect;
       if (power && !q.halves && q.bytes <= kDoublingBytes) return kRecursiveDoubling;
       return kPairwise;
-    // The root sends nothing, as transport.h counts it. Among many it would receive too much.
+    // The root sends nothing, as transport.h counts it. Where partial sums would be rounded it would receive too much
+    // of many.
     case BALEEN_REDUCE:
       if (q.bytes <= kDirectBytes) return kDirect;
-      if (!few) return kPairwise;
-      return objection(kSubtrees, q).empty() ? kSubtrees : kDirect;
+      if (objection(kSubtrees, q).empty()) return kSubtrees;
+      return few ? kDirect : kPairwise;
     case BALEEN_ALL_GATHER:
     case BALEEN_ALL_TO_ALL: return !few && q.bytes <= kBruckBytes && objection(kBruck, q).empty() ? kBruck : kPairwise;
     case BALEEN_BROADCAST: return q.members <= 2 || q.bytes <= kTreeBytes ? kTree : kScatter;

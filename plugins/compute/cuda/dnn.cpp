@@ -93,7 +93,11 @@ Dnn* DnnOpener::get() {
 }
 
 void DnnOpener::refused(const std::string& what, const std::string& why) {
-  if (said_.insert(what + why).second) say_(what + " is computed by a slower kernel of the plugin's own: " + why);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!said_.insert(what + why).second) return;
+  }
+  say_(what + " is computed by a slower kernel of the plugin's own: " + why);
 }
 
 std::string Dnn::version() const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -100,6 +101,7 @@ class DnnOpener {
   /// Null where there is none.
   Dnn* get();
   bool deterministic() const { return deterministic_; }
+  /// [any thread] Says once why an op is not cuDNN's.
   void refused(const std::string& what, const std::string& why);
 
  private:
@@ -107,6 +109,7 @@ class DnnOpener {
   bool deterministic_, tried_ = false;
   Say say_;
   std::unique_ptr<Dnn> dnn_;
+  std::mutex mutex_;  // of the set
   std::set<std::string> said_;
 };
 

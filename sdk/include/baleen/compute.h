@@ -57,6 +57,7 @@ BALEEN_ASSERT_SIZE(baleen_tensor_t, 320);
  * device that has none refuses such a region.
  * Conversions go by rows, blocks or panels: scratch holds no widened tensor, except a 16-bit result that must be summed
  * over parts of the batch.
+ * Borrowed for the call: a device copies what its launches need.
  */
 typedef struct baleen_region_t {
     uint64_t size;

@@ -13,7 +13,7 @@ enum { BALEEN_TRAIN = 0, BALEEN_HELD_OUT = 1 };
 typedef struct baleen_field_t {
     char name[32];
     baleen_dtype_t dtype; /* F32, I32, I64 (hashed ids) or U8; F32 becomes F64 where the job computes in fp64 */
-    uint32_t rank;        /* of one row, without the batch */
+    uint32_t rank;        /* of one row, without the batch, so less than BALEEN_MAX_RANK */
     int64_t shape[BALEEN_MAX_RANK];
     char axes[BALEEN_MAX_RANK][16]; /* logical axes: "seq", ... or "" */
 } baleen_field_t;

@@ -62,8 +62,8 @@ void copy_text(char (&out)[N], std::string_view text) {
 /// A field of every row: extents without the batch, and the logical axis of each ("" for none).
 inline baleen_field_t make_field(std::string_view name, baleen_dtype_t dtype, std::initializer_list<std::int64_t> shape,
                                  std::initializer_list<std::string_view> axes) {
-  if (shape.size() != axes.size() || shape.size() > BALEEN_MAX_RANK)
-    throw std::invalid_argument("field `" + std::string(name) + "`: one axis per dimension, at most 8");
+  if (shape.size() != axes.size() || shape.size() >= BALEEN_MAX_RANK)  // the batch is a dimension, too
+    throw std::invalid_argument("field `" + std::string(name) + "`: one axis per dimension, at most 7");
   baleen_field_t field{};
   copy_text(field.name, name);
   field.dtype = dtype;
@@ -107,7 +107,8 @@ inline const baleen_data_ragged_t* ragged_table() {
   using Self = Instance<Dataset>;
   static const baleen_data_ragged_t table = {
       sizeof(baleen_data_ragged_t), [](void* self, std::uint32_t field) -> std::int32_t {
-        return dynamic_cast<const Ragged&>(*Self::of(self).member).length_field(field);
+        return guard_value(Self::of(self).host, std::int32_t{-1},
+                           [&] { return dynamic_cast<const Ragged&>(*Self::of(self).member).length_field(field); });
       }};
   return &table;
 }

@@ -8,7 +8,7 @@ BALEEN_BEGIN
 typedef struct baleen_host_t {
     uint64_t size;
     void* self;
-    /* [any thread] Writes one line to the log. */
+    /* [any thread] Writes one line to the log, behind the plugin's name. */
     void (*log)(void* self, baleen_level_t level, baleen_string_t text);
     /* [any thread] Keeps `text` as the reason of the failure that the caller is about to return on this thread. Returns
      * `status`, so that a plugin writes `return host->fail(host->self, BALEEN_INVALID, text);`. The first to know calls

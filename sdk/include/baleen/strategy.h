@@ -291,8 +291,9 @@ typedef struct baleen_strategy_t {
      * strategy of its name; one of several ranks that two claim is refused: who helps another along its axis does not
      * claim it. */
     uint32_t (*claims)(void* strategy, uint32_t axis);
-    /* `tag` and `rewrite` see forward graphs. Two tags of ops have a meaning here:
+    /* `tag` and `rewrite` see forward graphs. Three tags of ops have a meaning here:
      * - "no_fuse": the op is not replaced by a fused form that its kind offers.
+     * - "whole": each rank reads the whole operands of the op (an optimizer says so).
      * - "compute_copy": the op makes a compute copy of a parameter, for example in 16 bits. It is a pointwise op
      *   whose only input is the parameter; its one result has the parameter's shape. It runs once per step, on the
      *   part of the parameter that the rank stores. From the next phase on the result has the role PARAMETER and the

@@ -22,7 +22,7 @@ inline constexpr baleen_operations_t kAllOperations = BALEEN_OPERATION(BALEEN_BA
 /// baleen_transport_flags_t)`. Groups and slots are handles that the member makes and owns.
 class Transport {
  public:
-  /// A member that sets this true has no memory of its own; `allocate` and `release` are then never called.
+  /// A member that sets this true has no memory of its own, and needs no `allocate` and `release`.
   static constexpr bool kRegisters = false;
   /// Beside kRegisters: it has memory of its own too.
   static constexpr bool kAllocatesToo = false;
@@ -36,8 +36,11 @@ class Transport {
   static constexpr bool kCaptures = false;
 
   virtual ~Transport() = default;
-  virtual Result<void*> allocate(std::uint64_t bytes) = 0;
-  virtual void release(void* base) = 0;
+  virtual Result<void*> allocate(std::uint64_t bytes) {
+    (void)bytes;
+    return unsupported("it has no memory of its own");
+  }
+  virtual void release(void* base) { (void)base; }
   /// Only where kRegisters.
   virtual Status register_arena(void* base, std::uint64_t bytes) {
     (void)base, (void)bytes;
@@ -133,6 +136,9 @@ void add_memory(baleen_transport_t& table) {
     };
   }
   if constexpr (!Member::kRegisters || Member::kAllocatesToo) {
+    static_assert(!std::is_same_v<decltype(&Member::allocate), decltype(&Transport::allocate)> &&
+                      !std::is_same_v<decltype(&Member::release), decltype(&Transport::release)>,
+                  "a transport without kRegisters has memory of its own: write `allocate` and `release`");
     table.allocate = [](void* self, std::uint64_t bytes, void** base) {
       return guard(Self::of(self).host, [&] { return keep(Self::of(self).member->allocate(bytes), base); });
     };

@@ -90,6 +90,7 @@ TEST_F(BadStart, HasLengthsOfListsWhereNoneCanBe) {
   expect_said("lengths = 1", items + "has its lengths in `weights`, which is not one int32 in a row");
   expect_said("lengths = 0", items + "has its lengths in `items`, which is not one int32 in a row");
   expect_said("list = 1, lengths = 2", "data `ragged`: its ragged field `weights` has no dimensions");
+  expect_said("lengths = 9", "no lengths today");
   expect_said("lengths = 2", "lengths in count");
 }
 

@@ -50,10 +50,31 @@ TEST_F(NotFinite, EndsAllRanks) {
 TEST_F(NotFinite, LeavesTheLastCheckpointAsTheLatest) {
   const ProcessResult result = train("  checkpoint = { folder = '" + (folder_ / "kept") + "', every = 1 },\n");
   EXPECT_EQ(result.exit_code, 6) << result.err;
-  const ProcessResult verified = run_baleen({"checkpoint", "verify", folder_ / "kept/step-000000003"});
+  EXPECT_TRUE(result.err.starts_with("error: the update of step 3 has made numbers of `l.")) << result.err;
+  const ProcessResult verified = run_baleen({"checkpoint", "verify", folder_ / "kept/step-000000002"});
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "kept/step-000000004"));
-  EXPECT_NE(read("kept/latest").find("step-000000003"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "kept/step-000000003"));
+  EXPECT_NE(read("kept/latest").find("step-000000002"), std::string::npos);
+}
+
+/// The loss of the last step is finite, what its update makes is not.
+TEST_F(NotFinite, SavesNothingThatTheLastUpdateMadeInfinite) {
+  const std::string shards = "plan=[{strategy=\"zero\", stage=3}]";
+  for (const std::vector<std::string>& setting :
+       {std::vector<std::string>{"mesh.data=1"}, {"mesh.data=2"}, {"mesh.data=2", shards}}) {
+    folder_.write("model.safetensors", "an older model");
+    std::vector<std::string> words{"--steps", "3"};
+    for (const std::string& one : setting) words.insert(words.end(), {"--set", one});
+    const std::string mesh = testing::PrintToString(setting);
+    const ProcessResult result = train("", words);
+    EXPECT_EQ(result.exit_code, 6) << mesh << result.out;
+    EXPECT_NE(result.err.find("the update of step 3 has made numbers of `l."), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("`on_nan = \"continue\"`"), std::string::npos) << result.err;
+    EXPECT_EQ(read("model.safetensors"), "an older model") << mesh;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 3) << "job.lua, log, model";
+    EXPECT_EQ(train("  on_nan = 'continue',\n", words).exit_code, 0) << mesh;
+    EXPECT_NE(read("model.safetensors"), "an older model") << mesh;
+  }
 }
 
 TEST_F(NotFinite, GoesOnByWish) {

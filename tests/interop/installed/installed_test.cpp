@@ -145,7 +145,8 @@ TEST_F(Installed, DocumentsOfTheSdkPointToWhatIsThere) {
   const std::string tables =
       guide.substr(guide.find("| you want |"), guide.find("`set_tag` writes") - guide.find("| you want |"));
   EXPECT_EQ(tables.find("<baleen>"), std::string::npos) << tables;
-  for (const char* phase : {"split", "tag", "rewrite", "gradients", "place", "lower", "recompute", "schedule", "begin"})
+  for (const char* phase :
+       {"split", "tag", "rewrite", "gradients", "place", "lower", "recompute", "schedule", "begin", "finish"})
     EXPECT_TRUE(std::regex_search(tables, std::regex("\\| [^|]*`" + std::string(phase) + "`"))) << phase;
   for (const char* tag :
        {"block", "stage", "no_fuse", "whole", "compute_copy", "offer", "owner", "recomputed", "bucket", "chunk"})

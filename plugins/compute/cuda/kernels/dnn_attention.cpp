@@ -34,11 +34,14 @@ struct Roles : AttentionOperands {
   std::vector<Operand> large;
 };
 
-bool suits(const Roles& roles, bool causal) {
+/// Why attention of 16 bits is not described to cuDNN; empty: it is.
+std::string_view objection(const Roles& roles, bool causal) {
   const baleen_dtype_t dtype = roles.q.tensor.dtype;
-  if (dtype_size(dtype) != 2 || roles.masked || roles.lse.tensor.dtype != BALEEN_F32) return false;
-  if (causal && roles.queries != roles.keys) return false;
-  return std::all_of(roles.large.begin(), roles.large.end(), [&](const Operand& x) { return lies_well(x, dtype); });
+  if (roles.masked) return "it is masked by documents";
+  if (roles.lse.tensor.dtype != BALEEN_F32) return "its statistics are not of fp32";
+  if (causal && roles.queries != roles.keys) return "it is causal, and has another number of queries than of keys";
+  const bool lies = std::ranges::all_of(roles.large, [&](const Operand& x) { return lies_well(x, dtype); });
+  return lies ? "" : "cuDNN takes heads whose width is a multiple of 8, and rows that begin at multiples of 16 bytes";
 }
 
 AttentionShape shape_of(const Roles& roles, bool causal, bool deterministic) {
@@ -73,13 +76,16 @@ struct Scratch {
 /// One run of the plan for each slice of the batch.
 class DnnAttentionKernel : public Kernel {
  public:
-  DnnAttentionKernel(const Roles& roles, double scale, bool causal, std::int64_t slice, const AttentionPlan& plan,
-                     std::unique_ptr<Kernel> own)
-      : large_(roles.large),
+  /// `what` it computes, for words of `opener`, which lives as long as the device.
+  DnnAttentionKernel(const Roles& roles, bool causal, std::int64_t slice, const AttentionPlan& plan, DnnOpener& opener,
+                     std::string what, std::unique_ptr<Kernel> own)
+      : opener_(opener),
+        what_(std::move(what)),
+        large_(roles.large),
         lse_(roles.lse),
         backward_(roles.backward),
         slice_(slice),
-        numbers_{static_cast<float>(scale)},
+        numbers_{static_cast<float>(roles.scale)},
         addresses_(plan.operands.size()),
         own_(std::move(own)) {
     for (std::int64_t first = 0; first < roles.batch; first += slice) runs_.emplace_back(plan.plan, plan.operands);
@@ -97,7 +103,10 @@ class DnnAttentionKernel : public Kernel {
     auto all =
         reinterpret_cast<std::uintptr_t>(launch.call.scratch) | reinterpret_cast<std::uintptr_t>(launch.at(lse_));
     for (const Operand& x : large_) all |= reinterpret_cast<std::uintptr_t>(launch.at(x));
-    if (all % kAligned != 0) return own_->run(launch);
+    if (all % kAligned != 0) {
+      opener_.refused(what_, "an operand does not begin at a multiple of 16 bytes");
+      return own_->run(launch);
+    }
     for (std::size_t i = 0; i < runs_.size(); ++i)
       BALEEN_TRY(run_slice(launch, runs_[i], static_cast<std::int64_t>(i) * slice_));
     return {};
@@ -120,6 +129,8 @@ class DnnAttentionKernel : public Kernel {
     return run(launch.stream, addresses_, launch.call.scratch);
   }
 
+  DnnOpener& opener_;
+  const std::string what_;
   std::vector<Operand> large_;
   Operand lse_;
   bool backward_;
@@ -139,7 +150,14 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
   const Source source(region);
   const Roles roles(source);
   const bool causal = source.op().integer("causal", 0) != 0;
-  if (!suits(roles, causal)) return nullptr;
+  if (dtype_size(roles.q.tensor.dtype) != 2 || elements(roles.q.tensor) == 0 || elements(roles.k.tensor) == 0)
+    return nullptr;
+  const std::string what = std::string(source.op().kind()) + " of " + std::string(dtype_name(roles.q.tensor.dtype)) +
+                           " " + shape_text(roles.q.tensor);
+  if (const std::string_view why = objection(roles, causal); !why.empty()) {
+    context.dnn.refused(what, std::string(why));
+    return nullptr;
+  }
   AttentionShape shape = shape_of(roles, causal, context.dnn.deterministic());
   shape.batch = attention_slice(shape, roles.backward);
   const std::optional<std::uint64_t> most = most_workspace(shape, roles.backward, context.limits.compute_capability);
@@ -149,8 +167,6 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
   }
   Dnn* dnn = context.dnn.get();
   if (!dnn) return nullptr;
-  const std::string what = std::string(source.op().kind()) + " of " + std::string(dtype_name(roles.q.tensor.dtype)) +
-                           " " + shape_text(roles.q.tensor);
   if (!most) {
     context.dnn.refused(
         what, "a deterministic plan of cuDNN's takes more than 4 GiB for it; `deterministic = false` takes less");
@@ -163,7 +179,8 @@ std::unique_ptr<Kernel> make_dnn_attention(const Context& context, const baleen_
         what, plan.error().message + (has_remedy ? "; `deterministic = true` takes another way of cuDNN's" : ""));
     return nullptr;
   }
-  auto kernel = std::make_unique<DnnAttentionKernel>(roles, roles.scale, causal, shape.batch, *plan, std::move(own));
+  auto kernel =
+      std::make_unique<DnnAttentionKernel>(roles, causal, shape.batch, *plan, context.dnn, what, std::move(own));
   warm_up(context, region, std::string(source.op().kind()) + " " + shape.key(), *kernel);
   return kernel;
 }

@@ -1,6 +1,8 @@
 /// \file A data set whose lists have their lengths where none can be.
 #include "baleen/data.hpp"
 
+#include <stdexcept>
+
 BALEEN_DESCRIPTOR("data", "ragged", "1.0.0", "Apache-2.0", "Lists without lengths", 0, "",
                   BALEEN_OPTION("list", BALEEN_OPTION_INT, 0, 0, 2, "0", "", "", "the field that is said to be lists"),
                   BALEEN_OPTION("lengths", BALEEN_OPTION_INT, 0, -9, 9, "1", "", "", "the field of their lengths"));
@@ -34,10 +36,12 @@ class RaggedRows : public Dataset, public Ragged {
     return internal("the job must not be reached");
   }
   std::int32_t length_field(std::uint32_t field) const override {
+    if (lengths_ == kThrows) throw std::runtime_error("no lengths today");
     return field == list_ ? static_cast<std::int32_t>(lengths_) : -1;
   }
 
  private:
+  static constexpr std::int64_t kThrows = 9;
   std::int64_t list_, lengths_;
 };
 

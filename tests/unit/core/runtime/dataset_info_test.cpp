@@ -69,7 +69,7 @@ TEST(DatasetInfo, NeedsDtypesAndShapesOfRows) {
   for (const int dtype : {int{BALEEN_F16}, int{BALEEN_BF16}, 8, 0})
     EXPECT_EQ(refused([&](auto& info) { info.fields[0].dtype = dtype; }),
               "its info has field `word` of dtype " + std::to_string(dtype));
-  EXPECT_EQ(refused([](auto& info) { info.fields[0].rank = 9; }), "its info has field `word` of rank 9");
+  EXPECT_EQ(refused([](auto& info) { info.fields[0].rank = 8; }), "its info has field `word` of rank 8");
   EXPECT_EQ(refused([](auto& info) { info.fields[0].shape[0] = 0; }),
             "its info has field `word` of extent 0 along dimension 0");
   EXPECT_EQ(refused([](auto& info) { info.fields[0].shape[0] = std::numeric_limits<std::int64_t>::max(); }),

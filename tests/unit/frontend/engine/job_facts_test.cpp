@@ -162,5 +162,18 @@ TEST(JobLines, SayWhereAScheduleFails) {
   EXPECT_NE(job_lines(job, 1).find("`lr` at step 0 is an error"), std::string::npos);
 }
 
+TEST(OtherFact, IsNotComparedWithTheNextOne) {
+  const auto differ = [](const char* one, const char* two) {
+    const auto found = first_other_fact(one, two);
+    return found ? found->one + " | " + found->two : "nothing";
+  };
+  EXPECT_EQ(differ("a\nb\n", "a\nb\n"), "nothing");
+  EXPECT_EQ(differ("a\nmore\nb\n", "a\nb\n"), "more | nothing of the kind");
+  EXPECT_EQ(differ("a\nb\n", "a\nmore\nb\n"), "nothing of the kind | more");
+  EXPECT_EQ(differ("a\nb = 1\nc\n", "a\nb = 2\nc\n"), "b = 1 | b = 2");
+  EXPECT_EQ(differ("a\nb\n", "b\na\n"), "a | b") << "another order";
+  EXPECT_EQ(differ("a\n", "a\nb\n"), "nothing more | b");
+}
+
 }  // namespace
 }  // namespace baleen::app

@@ -57,11 +57,13 @@ TEST(Sent, IsWhatIsCounted) {
 }
 
 TEST(Sent, OfAReductionToARootIsWhatTheOthersHave) {
-  for (const std::size_t members : {1, 2, 3, 4})
+  for (const std::size_t members : {1, 2, 3, 4, 5, 6, 8, 9})
     for (std::size_t root = 0; root < members; ++root)
-      for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_BF16})
+      for (const baleen_dtype_t dtype : {BALEEN_F32, BALEEN_F64, BALEEN_BF16}) {
+        if (dtype == BALEEN_BF16 && members > 4) continue;  // pairwise: partial sums would be rounded
         for (const std::uint64_t count : {100, 100'003, 1'000'000})
           expect_as_counted(BALEEN_REDUCE, members, root, count, dtype);
+      }
 }
 
 }  // namespace
