@@ -68,10 +68,23 @@ void check_slope(const Found& found, const std::string& of) {
                   ", and by its gradient " + digits_of(found.gradient));
 }
 
+/// Whether operands or attributes were refused, as a kind may. What dies, what is a bug, and a rule that does not fit
+/// the others are the kind's own fault.
+bool refuses(const Ended& ended) {
+  const auto says = [&](const char* words) { return ended.err.find(words) != std::string::npos; };
+  return ended.is_refusal() && !says(", rule infer: ") && !says(", rule iteration: ") &&
+         !says(", rule expand: gave ") && !says(" has an op kind ");
+}
+
 /// The first call that the kind's rule and the program take.
 OpCall base_of(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, const OpCalls& calls) {
-  for (const OpCall& call : calls.taken())
-    if (run_op(subject, mark, "graph", kind, calls.text(call)).code == 0) return call;
+  std::string fault;
+  for (const OpCall& call : calls.taken()) {
+    const Ended planned = run_op(subject, mark, "graph", kind, calls.text(call));
+    if (planned.code == 0) return call;
+    if (fault.empty() && !refuses(planned)) fault = calls.of(call) + "its graph " + planned.text();
+  }
+  if (!fault.empty()) throw Failure(fault);
   throw Skip("none of the operands that were tried are taken");
 }
 
@@ -93,8 +106,10 @@ bool may_fail(const Subject& subject, Mark& mark, const baleen_op_kind_t& kind, 
               const OpCall& call, const OpCall& base) {
   const std::string text = calls.text(call);
   const OpRun no_gradient{"fp64", {}, {}, false};
-  if (run_op(subject, mark, "graph", kind, text, no_gradient).code != 0) return true;
-  if (call.attributes != base.attributes && run_op(subject, mark, "graph", kind, text).code != 0) return true;
+  if (const Ended planned = run_op(subject, mark, "graph", kind, text, no_gradient); planned.code != 0)
+    return refuses(planned);
+  if (call.attributes != base.attributes)
+    if (const Ended planned = run_op(subject, mark, "graph", kind, text); planned.code != 0) return refuses(planned);
   if (call.along == 0) return false;
   const Ended values = run_op(subject, mark, "run", kind, text, no_gradient);
   return values.code == 0 && std::abs(found_in(values.out, 1, false).slope) <= 1e-7;
@@ -149,30 +164,50 @@ void check_kind(const Subject& subject, Mark& mark, std::uint64_t number) {
   compare({"fp64", beside_on(subject, 2), alone.range}, 1e-9 * size, "on two ranks");
 }
 
-/// The names of the kinds, asked for in a process of its own.
-std::vector<std::string> kinds_of(const Subject& subject) {
-  const Outcome told = run_apart(
-      [&](Mark& mark) {
-        const Opened opened(subject, mark);
-        std::string names;
-        for (std::uint64_t i = 0; const baleen_op_kind_t* const kind = kind_at(opened, i); ++i)
-          names += std::string(view(kind->name)) + '\n';
-        throw Skip(names);
-      },
-      std::chrono::seconds(10));
+struct Kinds {
   std::vector<std::string> names;
-  if (told.state != Outcome::State::skipped) return names;  // `start.runs` says why
-  std::istringstream lines(told.reason);
-  for (std::string name; std::getline(lines, name);) names.push_back(name);
-  return names;
+  std::string fault;  ///< why there are no more; empty: these are all
+};
+
+/// Asked for in processes of their own, each for as many as a case can say.
+Kinds kinds_of(const Subject& subject) {
+  constexpr std::size_t kBytes = 2000, kMost = 10'000;
+  const std::string more = "\n";  // behind the last one
+  Kinds kinds;
+  for (bool has_more = true; has_more && kinds.fault.empty();) {
+    const std::size_t first = kinds.names.size();
+    const Outcome told = run_apart(
+        [&](Mark& mark) {
+          const Opened opened(subject, mark);
+          std::string names;
+          for (std::uint64_t i = first; const baleen_op_kind_t* const kind = kind_at(opened, i); ++i) {
+            names += std::string(view(kind->name)) + '\n';
+            if (names.size() > kBytes) throw Skip(names + more);
+          }
+          throw Skip(names);
+        },
+        std::chrono::seconds(10));
+    if (told.state != Outcome::State::skipped) return {kinds.names, told.reason};
+    std::istringstream lines(told.reason);
+    for (std::string name; std::getline(lines, name);)
+      if (!name.empty()) kinds.names.push_back(name);
+    has_more = told.reason.ends_with("\n" + more);
+    if (kinds.names.size() > kMost) kinds.fault = "it has no last kind: " + std::to_string(kMost) + " were asked for";
+  }
+  if (kinds.fault.empty() && kinds.names.empty()) kinds.fault = "it has no kind";
+  return kinds;
 }
 
 }  // namespace
 
 std::vector<Case> op_cases(const Subject& subject) {
-  std::vector<Case> all;
+  const Kinds kinds = kinds_of(subject);
+  std::vector<Case> all = {{"op.kinds", "its kinds can be asked for by number, and there are some",
+                            [fault = kinds.fault](const Subject&, Mark&) {
+                              if (!fault.empty()) throw Failure(fault);
+                            }}};
   std::uint64_t number = 0;
-  for (const std::string& name : kinds_of(subject)) {
+  for (const std::string& name : kinds.names) {
     all.push_back({"op." + name, "the gradient is the slope; fp32, fp64 and two ranks give the same sum",
                    [number](const Subject& each, Mark& mark) { check_kind(each, mark, number); }});
     ++number;

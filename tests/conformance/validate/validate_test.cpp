@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -19,47 +18,10 @@
 #include "support/plugin_under_test.hpp"
 #include "support/process.hpp"
 #include "support/temporary_folder.hpp"
+#include "verdict.hpp"
 
 namespace baleen::test {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr int kCaseFailed = 1;
-
-struct Verdict {
-  ProcessResult process;
-  std::map<std::string, Json> cases;  ///< by name
-
-  std::string result(const std::string& name) const {
-    return cases.contains(name) ? cases.at(name)["result"].get<std::string>() : "absent";
-  }
-  std::string reason(const std::string& name) const {
-    return cases.contains(name) ? cases.at(name)["reason"].get<std::string>() : "";
-  }
-  std::string failed() const {
-    std::string all;
-    for (const auto& [name, one] : cases)
-      if (one["result"] == "failed") all += name + ": " + one["reason"].get<std::string>() + "\n";
-    return all;
-  }
-};
-
-Verdict validate(const std::string& file, const std::vector<std::string>& words) {
-  std::vector<std::string> all = {"validate", file, "--json"};
-  all.insert(all.end(), words.begin(), words.end());
-  Verdict verdict{run_baleen(all), {}};
-  const Json json = Json::parse(verdict.process.out, nullptr, false);
-  if (json.is_discarded()) return verdict;
-  for (const Json& one : json["cases"]) verdict.cases[one["name"]] = one;
-  return verdict;
-}
-
-std::vector<std::string> set_words(const std::vector<std::string>& sets) {
-  std::vector<std::string> words;
-  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
-  return words;
-}
 
 /// A plugin of the tree, and options with which it works.
 struct Member {
@@ -341,7 +303,8 @@ class WrongPlugin : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(WrongPlugin, IsFoundByItsCase) {
   const std::string &name = GetParam()[0], &found_by = GetParam()[1], &reason = GetParam()[2];
-  const std::string kind = found_by.starts_with("checkpoint.") ? "checkpoint" : "optimizer";
+  std::string kind = found_by.substr(0, found_by.find('.'));
+  if (kind != "checkpoint" && kind != "op") kind = "optimizer";
   const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_" + kind + "_" + name + ".so", {});
   EXPECT_EQ(verdict.process.exit_code, kCaseFailed);
   EXPECT_EQ(verdict.result(found_by), "failed") << verdict.process.out;
@@ -375,35 +338,10 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"reads_a_part", "checkpoint.bits", "comes back with other bytes"},
         std::vector<std::string>{"reads_once", "checkpoint.order", "read a second time"},
         std::vector<std::string>{"narrow_extents", "checkpoint.bits", "another dtype or shape"},
-        std::vector<std::string>{"knows_all", "checkpoint.query", "an extension that nobody knows"}),
+        std::vector<std::string>{"knows_all", "checkpoint.query", "an extension that nobody knows"},
+        std::vector<std::string>{"no_kinds", "op.kinds", "it has no kind"},
+        std::vector<std::string>{"kinds_die", "op.kinds", "killed by SIGABRT in `kind`"}),
     [](const auto& info) { return info.param[0]; });
-
-/// Kinds of ops have no options: each wrong one has a name.
-TEST(Planted, KindsOfOpsAreFoundByTheirCase) {
-  const std::map<std::string, std::string> wrong = {
-      {"cube_steep", "along a random direction its results have the slope "},
-      {"cube_turned", ", and by its gradient "},
-      {"cube_spread", ", and on two ranks "},
-      {"cube_rounded", ", and in fp32 "},
-      {"cube_breaks", "killed by SIGSEGV in `infer`"},
-      {"cube_hangs", "hangs: after "},
-      {"cube_scaled", "of operands f8x6, with scale = 0.5: along a random direction"},
-      {"cube_leaky", "along a random direction its results have the slope "},
-      {"cube_flat", "of operands f8x4x6: a run "},
-      {"cube_dies_of_vectors", "killed by SIGABRT in `infer`"},
-      {"product_loose", "of operands f5x6,f8x6: a run "},
-      {"product_both", "of operands f8x6,f8x6, where only `b` is learnt: "}};
-  const Verdict verdict = validate(std::string(PLANTED_FOLDER) + "/baleen_op_planted.so", {"--limit", "30"});
-  EXPECT_EQ(verdict.process.exit_code, kCaseFailed) << verdict.process.err;
-  for (const char* name : {"op.cube_sound", "op.cube_bounded"})
-    EXPECT_EQ(verdict.result(name), "passed") << name << ": " << verdict.reason(name);
-  EXPECT_EQ(verdict.result("op.cube_elsewhere"), "skipped") << verdict.reason("op.cube_elsewhere");
-  EXPECT_NE(verdict.reason("op.cube_elsewhere").find("not finite on the numbers that were tried"), std::string::npos);
-  for (const auto& [name, reason] : wrong) {
-    EXPECT_EQ(verdict.result("op." + name), "failed") << name << ": " << verdict.reason("op." + name);
-    EXPECT_NE(verdict.reason("op." + name).find(reason), std::string::npos) << verdict.reason("op." + name);
-  }
-}
 
 TEST(Planted, ADataSetThatNeedsItselfForAQueryIsFound) {
   const Verdict verdict =

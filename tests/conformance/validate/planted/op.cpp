@@ -182,6 +182,34 @@ class DiesOfVectors : public Cube {
   }
 };
 
+class DiesOfLetters : public Cube {
+ public:
+  DiesOfLetters() : Cube("cube_dies_of_letters") {}
+  sdk::Iteration iteration(sdk::GraphView&, baleen_op_t) override { std::abort(); }
+};
+
+/// Has a letter less than dimensions.
+class LacksLetters : public Cube {
+ public:
+  LacksLetters() : Cube("cube_lacks_letters") {}
+  sdk::Iteration iteration(sdk::GraphView& graph, baleen_op_t op) override {
+    sdk::Iteration made = Cube::iteration(graph, op);
+    made.inputs[0].pop_back();
+    return made;
+  }
+};
+
+/// Its gradient is of another dtype than what it is the gradient of.
+class Narrow : public Cube {
+ public:
+  Narrow() : Cube("cube_narrow") {}
+  Values gradient(sdk::GraphView& graph, baleen_op_t op, std::span<const baleen_value_t> cotangents,
+                  std::span<const std::uint8_t> wanted) override {
+    BALEEN_TRY_ASSIGN(const std::vector<baleen_value_t> made, Cube::gradient(graph, op, cotangents, wanted));
+    return std::vector{sdk::cast(sdk::Value{graph.table(), made[0]}, BALEEN_BF16).id()};
+  }
+};
+
 /// y = a b. Its shape rule compares the last dimensions alone.
 class Loose : public OpKind {
  public:
@@ -257,6 +285,9 @@ BALEEN_OP_KIND(Scaled);
 BALEEN_OP_KIND(Leaky);
 BALEEN_OP_KIND(Flat);
 BALEEN_OP_KIND(DiesOfVectors);
+BALEEN_OP_KIND(DiesOfLetters);
+BALEEN_OP_KIND(LacksLetters);
+BALEEN_OP_KIND(Narrow);
 BALEEN_OP_KIND(Loose);
 BALEEN_OP_KIND(Both);
 BALEEN_OP_KIND(Bounded);
