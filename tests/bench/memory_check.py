@@ -17,6 +17,7 @@ from throughput import write_text
 
 HERE = Path(__file__).resolve().parent
 WARM_UP = 5
+BAR = 1.01
 
 
 def step_ms(options, folder: Path, checks: bool):
@@ -53,6 +54,8 @@ def main():
     print(f"{processor()}, {today()}: {options.model}, {options.rounds} rounds of {options.steps} steps: a step with the check "
           f"takes {statistics.median(ratios):.4f} ({min(ratios):.4f} to {max(ratios):.4f}) of one without, an update "
           f"{statistics.median(updates):.3f}")
+    if statistics.median(ratios) > BAR:
+        raise SystemExit(f"missed: the bar is {BAR}")
 
 
 if __name__ == "__main__":

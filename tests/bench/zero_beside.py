@@ -18,6 +18,7 @@ from throughput import write_text
 
 HERE = Path(__file__).resolve().parent
 WARM_UP = 2
+BAR = 1.05
 TENSOR = '{strategy="tensor"}'
 
 
@@ -58,11 +59,16 @@ def main():
             for stage, turns in found.items():
                 turns.append(turn(options, Path(folder), stage))
     plain = found.pop(0)
+    missed = False
     for stage, turns in found.items():
         times = sorted(mine[0] / other[0] for mine, other in zip(turns, plain))
         print(f"zero {stage} beside tensor, in data beside tensor: time {statistics.median(times):.3f} "
               f"({times[0]:.3f} to {times[-1]:.3f}), bytes {turns[0][1] / plain[0][1]:.3f}, "
               f"memory {turns[0][2] / plain[0][2]:.3f}")
+        if stage == 1 and (max(statistics.median(times), turns[0][1] / plain[0][1]) > BAR or turns[0][2] >= plain[0][2]):
+            missed = True
+    if missed:
+        raise SystemExit(f"missed: the bar of stage 1 is {BAR} of time and bytes, and less memory")
 
 
 if __name__ == "__main__":
